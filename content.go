@@ -1,0 +1,144 @@
+package tenon
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// The kinds of content that tenon knows. Others are kept and passed on raw.
+const (
+	ContentText     = "text"
+	ContentImage    = "image"
+	ContentAudio    = "audio"
+	ContentResource = "resource"
+	ContentLink     = "resource_link"
+)
+
+// Content is one block of a tool result or prompt (MCP ContentBlock). Raw holds
+// the block as it came, with the fields and kinds that tenon does not know; the
+// other fields are a view of it.
+type Content struct {
+	Type     string
+	Text     string // text, and the text of an embedded resource
+	Data     string // base64 as received: image, audio, blob of an embedded resource
+	MimeType string
+	URI      string // resource, resource_link
+	Name     string // resource_link
+	Raw      json.RawMessage
+}
+
+// Text returns a text block.
+func Text(s string) Content { return Content{Type: ContentText, Text: s} }
+
+type contentWire struct {
+	Type     string `json:"type"`
+	Text     string `json:"text,omitempty"`
+	Data     string `json:"data,omitempty"`
+	MimeType string `json:"mimeType,omitempty"`
+	URI      string `json:"uri,omitempty"`
+	Name     string `json:"name,omitempty"`
+	Resource *struct {
+		URI      string `json:"uri"`
+		MimeType string `json:"mimeType,omitempty"`
+		Text     string `json:"text,omitempty"`
+		Blob     string `json:"blob,omitempty"`
+	} `json:"resource,omitempty"`
+}
+
+// MarshalJSON writes the block as it came, or from its fields where it was
+// made here.
+func (c Content) MarshalJSON() ([]byte, error) {
+	if len(c.Raw) > 0 {
+		return c.Raw, nil
+	}
+	if c.Type == ContentText {
+		return json.Marshal(struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		}{c.Type, c.Text})
+	}
+	w := contentWire{Type: c.Type, Text: c.Text, Data: c.Data, MimeType: c.MimeType, URI: c.URI, Name: c.Name}
+	if c.Type == ContentResource {
+		w = contentWire{Type: c.Type}
+		w.Resource = &struct {
+			URI      string `json:"uri"`
+			MimeType string `json:"mimeType,omitempty"`
+			Text     string `json:"text,omitempty"`
+			Blob     string `json:"blob,omitempty"`
+		}{c.URI, c.MimeType, c.Text, c.Data}
+	}
+	return json.Marshal(w)
+}
+
+// UnmarshalJSON keeps the bytes in Raw and reads the known fields.
+func (c *Content) UnmarshalJSON(b []byte) error {
+	var w contentWire
+	if err := json.Unmarshal(b, &w); err != nil {
+		return err
+	}
+	*c = Content{Type: w.Type, Text: w.Text, Data: w.Data, MimeType: w.MimeType, URI: w.URI, Name: w.Name,
+		Raw: append(json.RawMessage(nil), b...)}
+	if w.Resource != nil {
+		c.URI, c.MimeType, c.Text, c.Data = w.Resource.URI, w.Resource.MimeType, w.Resource.Text, w.Resource.Blob
+	}
+	return nil
+}
+
+// Result is what a tool call gave.
+type Result struct {
+	Content    []Content       `json:"content"`
+	Structured json.RawMessage `json:"structuredContent,omitempty"`
+	IsError    bool            `json:"isError,omitempty"`
+	Meta       json.RawMessage `json:"_meta,omitempty"`
+	// Input is set if the server wants input before it can finish; then the
+	// result is not final.
+	Input *InputRequired `json:"-"`
+	// Raw is the whole result object as it came. MarshalJSON prefers it.
+	Raw json.RawMessage `json:"-"`
+}
+
+// ErrorResult returns a result that tells the model what went wrong.
+func ErrorResult(text string) *Result {
+	return &Result{Content: []Content{Text(text)}, IsError: true}
+}
+
+// MarshalJSON writes the result as it came, or from its fields where it was
+// made here.
+func (r *Result) MarshalJSON() ([]byte, error) {
+	if len(r.Raw) > 0 {
+		return r.Raw, nil
+	}
+	type plain Result
+	p := plain(*r)
+	if p.Content == nil {
+		p.Content = []Content{}
+	}
+	return json.Marshal(&p)
+}
+
+// UnmarshalJSON reads the fields and keeps the bytes in Raw.
+func (r *Result) UnmarshalJSON(b []byte) error {
+	type plain Result
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*r = Result(p)
+	r.Raw = append(json.RawMessage(nil), b...)
+	return nil
+}
+
+// Text joins the text blocks with newlines; where there is no content at all it
+// is the structured content as JSON.
+func (r *Result) Text() string {
+	var parts []string
+	for _, c := range r.Content {
+		if c.Type == ContentText {
+			parts = append(parts, c.Text)
+		}
+	}
+	if len(r.Content) == 0 && len(r.Structured) > 0 {
+		return string(r.Structured)
+	}
+	return strings.Join(parts, "\n")
+}

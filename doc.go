@@ -1,0 +1,23 @@
+// Package tenon holds the vocabulary of tenon, an MCP host that joins agents
+// to tools: the nouns that every other package speaks in.
+//
+// A question takes one way through the house:
+//
+//	config → servers → catalog → agent → engine → surfaces
+//
+// Everything that offers tools is a [Toolset]: a connected MCP server, a
+// workflow file, a Go function, the shaped catalog itself. What changes a
+// call's request or answer is a func(Toolset) Toolset. Such a wrapper never
+// waits for a person, never re-sends and never counts across calls, because
+// those things have to be journaled and so belong to the core.
+//
+// A run is its journal. The agent is a [Core]: a pure fold over the [Event]
+// values recorded so far, which names the [Command] values to carry out next.
+// An engine carries them out and appends what happened. What the terminal
+// prints, what an HTTP client streams, what recovery after a crash reads and
+// what an audit shows are all folds over that one log.
+//
+// The package imports the standard library only. All other packages of
+// the module may import it; it imports none of them. Until version 1 this
+// package and package host are the ones whose API is kept stable.
+package tenon

@@ -1,0 +1,116 @@
+// Package engine defines how runs are driven: who keeps a run going, who wakes
+// it and who may append to its journal. The logic of a run is a [tenon.Core];
+// an Engine feeds it events and has its commands carried out by an executor
+// that host injects. Neither knows the other's inside.
+//
+//	core.Next() ─► commands ─► Engine ─► Do (model call, decision, tool call)
+//	    ▲                        │
+//	    └──── core.Apply ◄── events, stored first
+//
+// The rules that every driver keeps, and that package enginetest checks:
+//
+//   - An attempt of a step is recorded as started before it begins. Steps that
+//     must not be repeated and were in flight when their process died end as
+//     unknown; the others are interrupted and run again with the same key.
+//   - Only the owner of a run appends to its journal. The lease of an owner
+//     ends when its process dies.
+//   - A signal is taken once: the first for a step and kind wins, and whoever
+//     comes later is handed the winning event.
+//   - A run that only waits is a row: no goroutine, no state in memory.
+//   - Followers see an event after it is stored, in order, without gaps.
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
+
+// Spec is what a run starts from. It is stored as the data of the run's first
+// event, so a core can be made again from the journal alone.
+type Spec struct {
+	Run  tenon.Run       `json:"run"`  // the row as it begins: id, session, parent, core, agent, title
+	Data json.RawMessage `json:"data"` // for the core
+}
+
+// NewCore makes the core of a run from its spec. It may read the journals of
+// the run's ancestors.
+type NewCore func(ctx context.Context, spec Spec) (tenon.Core, error)
+
+// Do carries out one command and returns the events that record what happened,
+// at least one of them for the command's step. They are stored together.
+// Engines fill in Run, Seq, Time and Attempt. Emit publishes a live event (a
+// token delta, a progress notice) to the followers of the run; it is not stored
+// and never blocks.
+//
+// A Do whose command is not idempotent is called at most once for each attempt.
+// An error means that nothing is known about the step: the run stays as it is
+// and can be resumed.
+type Do func(ctx context.Context, run string, c Attempt, emit func(tenon.Event)) ([]tenon.Event, error)
+
+// Attempt is a command together with the number of this attempt, from 1.
+type Attempt struct {
+	tenon.Command
+	Attempt int
+}
+
+// Signal is something that is told to a run from outside: a decision about a
+// tool call, an answer to a question, a message. It becomes an event of the
+// run's journal.
+type Signal struct {
+	ID   string          `json:"id"`   // idempotency key of the sender; required
+	Kind string          `json:"kind"` // becomes the event's kind
+	Step string          `json:"step,omitempty"`
+	By   string          `json:"by,omitempty"`
+	Data json.RawMessage `json:"data,omitempty"` // becomes the event's data
+}
+
+// Filter selects runs for [Engine.List]. Zero fields select all.
+type Filter struct {
+	Session string
+	State   tenon.RunState
+	Parent  string
+	Before  string // only runs with an id below this one: paging, newest first
+	Limit   int    // 0 means 100
+}
+
+// Engine drives runs. Implementations are safe for concurrent use, by many
+// goroutines and by many processes on one store.
+type Engine interface {
+	// Start begins a run, or goes on with one that has no owner. It returns as
+	// soon as the run's first event is stored; the run goes on until it ends,
+	// waits, or the engine is closed. Starting a run that is being worked on, or
+	// that has ended, does nothing. A zero Spec.Data means: only go on.
+	// Errors: not_found, conflict (the session is at work on another run), store.
+	Start(ctx context.Context, spec Spec) error
+	// Signal records a signal and returns the event that won: the signal's own,
+	// or the earlier event for the same step and kind, whose data then says who
+	// was first. If no process works on the run, the signal is stored and the
+	// run stays at rest until Start. Errors: not_found, conflict (the run has
+	// ended, or does not wait for this step), store.
+	Signal(ctx context.Context, run string, s Signal) (tenon.Event, error)
+	// Cancel asks a run to end. A run that waits is ended at once.
+	Cancel(ctx context.Context, run, reason string) error
+	// Events yields the stored events after the given number and then follows:
+	// live events and new ones as they are stored. It ends after the run's last
+	// event, when the run comes to rest waiting (after a live event of kind
+	// EventWaiting), or with ctx.
+	Events(ctx context.Context, run string, after uint64) iter.Seq2[tenon.Event, error]
+	// List returns runs, newest first.
+	List(ctx context.Context, f Filter) ([]tenon.Run, error)
+	// Close stops working on runs, within a short grace; they can be resumed.
+	Close() error
+}
+
+// EventWaiting is the kind of the live event that tells followers that the run
+// has come to rest and waits for a signal. Its data is a []tenon.Waiting.
+const EventWaiting = "waiting"
+
+// Clock tells the time and waits, so that tests can use a time of their own.
+type Clock interface {
+	Now() time.Time
+	After(d time.Duration) <-chan time.Time
+}

@@ -1,0 +1,70 @@
+package tenon
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Code classifies an [Error]. Every code maps to one exit code of the command
+// line and to one HTTP status, each in one table (cmd/tenon and httpapi).
+type Code string
+
+// The table of codes. A code that is not listed here does not occur.
+const (
+	CodeInvalid     Code = "invalid"         // a request or argument that cannot be right
+	CodeConfig      Code = "config"          // the configuration is wrong
+	CodeNotFound    Code = "not_found"       // no such run, session, tool, server, file
+	CodeConflict    Code = "conflict"        // somebody else was first, or works on it now
+	CodeAuth        Code = "auth_required"   // credentials are missing, expired or refused
+	CodeDenied      Code = "denied"          // a rule or a person said no
+	CodeUnreachable Code = "unreachable"     // a server or model cannot be reached or started
+	CodeTimeout     Code = "timeout"         // a deadline passed
+	CodeProtocol    Code = "protocol"        // a peer broke its protocol
+	CodeTooLarge    Code = "too_large"       // a size, depth or count is over its bound
+	CodeTool        Code = "tool_error"      // the tool ran and reported a failure
+	CodeUnknown     Code = "unknown_outcome" // a call may or may not have taken effect
+	CodeModel       Code = "model_error"     // the model's provider refused or failed
+	CodeRateLimited Code = "rate_limited"    // a provider or server asked for a pause that is too long
+	CodeLimit       Code = "limit"           // a limit of ours was reached
+	CodeWaiting     Code = "waiting"         // a decision of a person is needed
+	CodeStore       Code = "store"           // the store cannot be read or written
+	CodeCancelled   Code = "cancelled"       // the caller gave up
+	CodeInternal    Code = "internal"        // a defect of tenon
+)
+
+// Error is the one error type that crosses package borders. Message names
+// what failed, where and why, and says what to do about it; it is meant for a
+// person. Err, if set, is the cause for errors.Is and errors.As; its text is
+// part of Message already where it helps.
+type Error struct {
+	Code    Code   `json:"code"`
+	Message string `json:"message"`
+	Err     error  `json:"-"`
+}
+
+// Error returns the message, so that an Error prints as the sentence it holds.
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap returns the cause, or nil.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf returns an [Error] of the given code. The format works as in
+// fmt.Errorf, %w included.
+func Errorf(code Code, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
+}
+
+// ErrorCode returns the code of the first [Error] in err's chain,
+// [CodeInternal] where there is none, and "" for a nil error.
+func ErrorCode(err error) Code {
+	var e *Error
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &e):
+		return e.Code
+	default:
+		return CodeInternal
+	}
+}

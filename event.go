@@ -1,0 +1,84 @@
+package tenon
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Event is one entry of a run's journal. Seq counts from 1 without gaps; an
+// event with Seq 0 is live only (a token delta, a progress notice) and was
+// never stored.
+type Event struct {
+	Run     string          `json:"run"`
+	Seq     uint64          `json:"seq"`
+	Time    time.Time       `json:"time"`
+	Step    string          `json:"step,omitempty"` // "turn" for a model call, "turn.index" for a tool call
+	Kind    string          `json:"kind"`
+	Attempt int             `json:"attempt,omitempty"` // 1 for the first
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+// The kinds of event that every engine writes and every core understands. The
+// cores add their own.
+const (
+	EventRun         = "run"         // first of every journal: the spec
+	EventStarted     = "started"     // an attempt of a step begins; data: StartedData
+	EventUnknown     = "unknown"     // a step that must not be repeated was in flight when its process died
+	EventInterrupted = "interrupted" // the same for a step that may be repeated: it will be
+	EventCancel      = "cancel"      // somebody asked to stop the run; data: CancelData
+	EventDone        = "done"        // last of every journal; data: DoneData
+)
+
+// StartedData is the data of an [EventStarted].
+type StartedData struct {
+	Kind       string `json:"kind"` // the command's kind
+	Idempotent bool   `json:"idempotent,omitempty"`
+}
+
+// CancelData is the data of an [EventCancel].
+type CancelData struct {
+	Reason string `json:"reason,omitempty"`
+	By     string `json:"by,omitempty"`
+}
+
+// DoneData is the data of an [EventDone]: how the run ended.
+type DoneData struct {
+	State  RunState        `json:"state"`
+	Stop   StopReason      `json:"stop_reason"`
+	Answer string          `json:"answer,omitempty"`
+	Error  *Error          `json:"error,omitempty"`
+	Data   json.RawMessage `json:"data,omitempty"` // the core's own summary
+}
+
+// Command is something that a [Core] wants done. The same command (same step
+// and kind) is named by Next until an event about it is applied.
+type Command struct {
+	Step       string
+	Kind       string
+	Idempotent bool          // a repeat is safe
+	After      time.Duration // not before this much time has passed since the step's last event
+	Data       json.RawMessage
+	// Local is handed to an executor in the same process beside Data, so that
+	// it need not fold the journal again. It is immutable, never stored, and
+	// nil where the command came over a wire.
+	Local any
+}
+
+// The kinds of command that an engine itself carries out. All other kinds go
+// to its executor.
+const (
+	CommandWait = "wait" // nothing to do for this step until a signal comes; Data says what is awaited
+	CommandDone = "done" // the run has ended; Data is a DoneData
+)
+
+// Core is the pure logic of a run: an agent or a workflow. It has no clock, does
+// no I/O and starts no goroutine, so that the same events always lead to the
+// same commands. It is not safe for concurrent use.
+type Core interface {
+	// Apply folds one event into the state. An error means that the journal is
+	// not one of this core's: the run cannot go on.
+	Apply(Event) error
+	// Next returns what is to be done now, in a stable order. No command at all
+	// while none is under way would be a stuck run, which is a defect.
+	Next() []Command
+}

@@ -1,0 +1,90 @@
+package tenon
+
+import (
+	"crypto/rand"
+	"encoding/base32"
+	"encoding/binary"
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// RunState is the state of a run, in the words of MCP tasks.
+type RunState string
+
+// The states of a run.
+const (
+	RunWorking       RunState = "working"
+	RunInputRequired RunState = "input_required"
+	RunCompleted     RunState = "completed"
+	RunFailed        RunState = "failed"
+	RunCancelled     RunState = "cancelled"
+)
+
+// Ended reports whether the state is final.
+func (s RunState) Ended() bool { return s == RunCompleted || s == RunFailed || s == RunCancelled }
+
+// Run is one user request until its answer: a row about a journal.
+type Run struct {
+	ID        string     `json:"id"`
+	Session   string     `json:"session"`
+	Parent    string     `json:"parent,omitempty"` // the run whose conversation this one continues
+	ParentSeq uint64     `json:"parent_seq,omitempty"`
+	Core      string     `json:"core"` // "agent@1": the logic that reads this journal
+	Agent     string     `json:"agent,omitempty"`
+	Model     string     `json:"model,omitempty"`
+	Title     string     `json:"title,omitempty"` // the question, shortened
+	State     RunState   `json:"state"`
+	Stop      StopReason `json:"stop_reason,omitempty"`
+	Seq       uint64     `json:"seq"` // of the last event
+	Created   time.Time  `json:"created"`
+	Updated   time.Time  `json:"updated"`
+	Waiting   []Waiting  `json:"waiting,omitempty"` // what it waits for
+}
+
+// Waiting is one step of a run that waits for a signal. Data is that of the
+// wait command.
+type Waiting struct {
+	Step  string          `json:"step"`
+	Since time.Time       `json:"since"`
+	Data  json.RawMessage `json:"data,omitempty"`
+}
+
+// Session is a conversation: a tree of runs.
+type Session struct {
+	ID      string    `json:"id"`
+	Title   string    `json:"title,omitempty"`
+	Agent   string    `json:"agent,omitempty"`
+	Head    string    `json:"head,omitempty"` // the run that a next question continues
+	Runs    int       `json:"runs"`
+	Created time.Time `json:"created"`
+	Updated time.Time `json:"updated"`
+}
+
+// Verdict is what a rule or a person says about a tool call.
+type Verdict string
+
+// The verdicts.
+const (
+	Allow Verdict = "allow"
+	Ask   Verdict = "ask"
+	Deny  Verdict = "deny"
+)
+
+// Principal names who acts: a user of the HTTP API, or "local" at a terminal.
+type Principal string
+
+// PrincipalLocal is the person at the terminal.
+const PrincipalLocal Principal = "local"
+
+var idEncoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
+
+// NewID returns a new id such as "run_06d8k2w5p1v3h9q4c7xz": the prefix, then
+// the time in milliseconds and 52 random bits in base 32, so that ids sort by
+// the time they were made.
+func NewID(prefix string, now time.Time) string {
+	var b [13]byte
+	binary.BigEndian.PutUint64(b[:8], uint64(now.UnixMilli())<<16)
+	_, _ = rand.Read(b[6:]) // never fails (crypto/rand)
+	return prefix + "_" + strings.ToLower(idEncoding.EncodeToString(b[:]))[:20]
+}

@@ -1,0 +1,116 @@
+// Package store defines what tenon keeps: journals, the rows about runs and
+// sessions, signals on their way to a run, and blobs. The journal is the truth;
+// rows are there to be listed and are written in the same transaction as the
+// events that change them.
+//
+// Several processes may have one store open. Only the owner of a run appends to
+// its journal; UNIQUE(run, seq) is the last fence. What a caller was told is
+// stored is on disk: a write returns after its commit, and the implementation
+// groups the commits of concurrent callers.
+//
+// Package storetest is the suite that every implementation passes.
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
+
+// Append is one atomic write to a run.
+type Append struct {
+	// Create is the run's row, for its first append only. It fails with conflict
+	// if the run exists, or if Exclusive is set and the session has another run
+	// that has not ended.
+	Create    *tenon.Run
+	Exclusive bool
+	Run       string
+	Events    []tenon.Event // Seq consecutive from the last one; time set
+	// State, Stop and Waiting are the run's row after the append.
+	State   tenon.RunState
+	Stop    tenon.StopReason
+	Waiting []tenon.Waiting
+	Taken   []string // ids of the signals that the events came from
+}
+
+// Journal keeps runs and their events.
+type Journal interface {
+	// Append stores the events or nothing. Errors: conflict (a sequence number
+	// is taken, the run exists, the session is busy), not_found, store (disk
+	// full, read-only, damaged: nothing was stored).
+	Append(ctx context.Context, a Append) error
+	// Events returns up to limit events after the given number, in order; limit
+	// 0 means all. Errors: not_found.
+	Events(ctx context.Context, run string, after uint64, limit int) ([]tenon.Event, error)
+	// Run returns the row of a run. Errors: not_found.
+	Run(ctx context.Context, id string) (tenon.Run, error)
+	// Runs returns rows, newest first.
+	Runs(ctx context.Context, f RunFilter) ([]tenon.Run, error)
+}
+
+// RunFilter selects runs. Zero fields select all.
+type RunFilter struct {
+	Session string
+	State   tenon.RunState
+	Parent  string
+	Prefix  string // of the id
+	Before  string // ids below this one
+	Limit   int    // 0 means 100
+}
+
+// Signal is a signal on its way to the owner of a run.
+type Signal struct {
+	ID   string
+	Run  string
+	Kind string
+	Step string
+	By   string
+	Data json.RawMessage
+	Time time.Time
+	Seq  uint64 // of the event that settled it; 0 while it waits
+}
+
+// Inbox holds signals until the owner of the run has made events of them.
+type Inbox interface {
+	// PutSignal stores a signal. One with the same id is kept as it is and
+	// returned, so that sending twice does no harm. Errors: not_found (the run).
+	PutSignal(ctx context.Context, s Signal) (Signal, error)
+	// Signals returns the signals of a run that still wait, oldest first.
+	Signals(ctx context.Context, run string) ([]Signal, error)
+	// Signal returns one signal, to see whether it was taken.
+	Signal(ctx context.Context, id string) (Signal, error)
+	// SettleSignal marks a signal as answered by an event that is there already.
+	SettleSignal(ctx context.Context, id string, seq uint64) error
+}
+
+// Sessions keeps conversations.
+type Sessions interface {
+	// PutSession inserts or replaces a session's row (title, agent, head).
+	PutSession(ctx context.Context, s tenon.Session) error
+	// Session returns one by id. Errors: not_found.
+	Session(ctx context.Context, id string) (tenon.Session, error)
+	// Sessions returns the rows, most recently updated first; limit 0 means 100.
+	Sessions(ctx context.Context, limit int) ([]tenon.Session, error)
+}
+
+// Blobs keeps large values by the digest of their content.
+type Blobs interface {
+	// PutBlob stores data once and returns "sha256:" and its hex digest.
+	PutBlob(ctx context.Context, data []byte) (digest string, err error)
+	// Blob returns the data. Errors: not_found, store (the content does not
+	// match its digest).
+	Blob(ctx context.Context, digest string) ([]byte, error)
+}
+
+// Leases says who works on a run. A lease belongs to one process and is freed
+// by the operating system when that process dies.
+type Leases interface {
+	// Acquire takes the lease of a run, or returns ok false at once if somebody
+	// else has it.
+	Acquire(run string) (release func(), ok bool, err error)
+	// Changed returns a channel that is closed at the next change of the store
+	// by any process, within 50 ms of it.
+	Changed() <-chan struct{}
+}

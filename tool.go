@@ -1,0 +1,102 @@
+package tenon
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Tool describes one tool. Its identity is (Server, Remote); Name is only what
+// the model sees. Rules, pins, cache and audit are keyed by the identity, the
+// wire always carries Remote.
+type Tool struct {
+	Server      string          `json:"server"`
+	Remote      string          `json:"remote_name"`
+	Name        string          `json:"name"`
+	Title       string          `json:"title,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Input       json.RawMessage `json:"input_schema,omitempty"`  // JSON Schema, as the server sent it
+	Output      json.RawMessage `json:"output_schema,omitempty"` // JSON Schema of structured results
+	Annotations Annotations     `json:"annotations"`
+	// Raw is the definition byte for byte as it was discovered, with the
+	// fields that tenon does not know. Empty for tools that were not discovered.
+	Raw json.RawMessage `json:"-"`
+}
+
+// Annotations are a server's hints about a tool (MCP 2025-11-25,
+// ToolAnnotations). A nil pointer means that the server said nothing. They
+// count for approval, retry and cache only if the server is trusted.
+type Annotations struct {
+	ReadOnly    *bool `json:"read_only,omitempty"`
+	Destructive *bool `json:"destructive,omitempty"`
+	Idempotent  *bool `json:"idempotent,omitempty"`
+	OpenWorld   *bool `json:"open_world,omitempty"`
+}
+
+// IsReadOnly reports whether the tool is marked as read-only.
+func (a Annotations) IsReadOnly() bool { return a.ReadOnly != nil && *a.ReadOnly }
+
+// IsDestructive reports whether the tool has to be taken for destructive: it
+// is unless it is read-only or expressly marked as not destructive, which is
+// the protocol's default.
+func (a Annotations) IsDestructive() bool {
+	return !a.IsReadOnly() && (a.Destructive == nil || *a.Destructive)
+}
+
+// IsIdempotent reports whether repeating a call is safe.
+func (a Annotations) IsIdempotent() bool {
+	return a.IsReadOnly() || a.Idempotent != nil && *a.Idempotent
+}
+
+// Call is a request to run a tool.
+type Call struct {
+	// Tool is the name the receiving [Toolset] knows the tool by: the exposed
+	// name for a catalog, the remote name for a server.
+	Tool      string
+	Arguments json.RawMessage // a JSON object; empty means {}
+	// Key is the same on all attempts of one step, so that a server can
+	// recognise a repetition: run id + "/" + step id. It is sent in _meta.
+	Key string
+	// Input answers what an earlier attempt asked for (MCP 2026-07-28,
+	// multi round-trip requests). Nil on a first attempt.
+	Input *InputAnswer
+	// Progress is called for each progress notice while the call runs, from
+	// one goroutine at a time. It must not block. Nil: not interested.
+	Progress func(Progress)
+	// Ask answers what a server of an older era asks for while the call runs
+	// (method "elicitation/create", "sampling/createMessage"; params and result
+	// as in the protocol). Nil: such requests are refused.
+	Ask func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+}
+
+// Progress is one progress notice of a running call (MCP notifications/progress).
+type Progress struct {
+	Progress float64 `json:"progress"`
+	Total    float64 `json:"total,omitempty"` // 0: not known
+	Message  string  `json:"message,omitempty"`
+}
+
+// InputRequired is a server's answer that it needs more before it can go on.
+type InputRequired struct {
+	Requests json.RawMessage `json:"requests,omitempty"` // object: key → {method, params}
+	State    string          `json:"state,omitempty"`    // opaque; goes back byte for byte
+}
+
+// InputAnswer is the answer to an [InputRequired].
+type InputAnswer struct {
+	Responses json.RawMessage `json:"responses,omitempty"` // object: the same keys → result
+	State     string          `json:"state,omitempty"`
+}
+
+// Toolset is anything that offers tools. Implementations are safe for
+// concurrent use.
+type Toolset interface {
+	// Tools returns the tools on offer now, in a stable order. The caller must
+	// not change the slice. It may connect to a server; the error then has code
+	// unreachable, auth_required, timeout or protocol.
+	Tools(ctx context.Context) ([]Tool, error)
+	// Call runs one tool. A failure that the tool itself reports is a Result
+	// with IsError, not an error. The error has code not_found for a tool that
+	// is not on offer, unknown_outcome where the call may have taken effect,
+	// else the reason why it was not made.
+	Call(ctx context.Context, c Call) (*Result, error)
+}
