@@ -1,0 +1,104 @@
+package agent
+
+import "time"
+
+// OnLimitFail ends a run that reaches a limit as failed.
+const OnLimitFail = "fail"
+
+// The values of Config.ToolChoice that are not a tool's name.
+const (
+	ToolChoiceAuto = "auto"
+	ToolChoiceAny  = "any"
+	ToolChoiceNone = "none"
+)
+
+// Config is one entry of `agents` in tenon.yaml. The comments on the fields
+// are the user's documentation.
+type Config struct {
+	// Shown text.
+	Description string `yaml:"description"`
+	// Entry of `models` to use.
+	Model string `yaml:"model" default:"first of models"`
+	// The system prompt.
+	Instructions Instructions `yaml:"instructions"`
+	// Which tools the agent sees.
+	Tools Tools `yaml:"tools"`
+	// auto: the model decides; any: it must call a tool; none: it must not; else the exposed name of the tool that it must call.
+	ToolChoice string `yaml:"tool_choice" default:"auto"`
+	// Limits of this agent; stands above the global `limits`.
+	Limits Limits `yaml:"limits"`
+}
+
+// Instructions is the system prompt: a text or a file, not both.
+type Instructions struct {
+	// The prompt itself.
+	Text string `yaml:"text"`
+	// File that holds the prompt.
+	File string `yaml:"file"`
+}
+
+// Tools says which of the exposed tools an agent sees.
+type Tools struct {
+	// false: no tools at all.
+	Enabled *bool `yaml:"enabled" default:"true"`
+	// Globs on exposed names.
+	Include []string `yaml:"include" default:"[\"*\"]"`
+	// Globs on exposed names to leave out; wins over include.
+	Exclude []string `yaml:"exclude" default:"[]"`
+}
+
+// Limits bounds one run. A zero field says nothing: the next less specific
+// block decides.
+type Limits struct {
+	// Model requests per run, at least 1.
+	MaxTurns int `yaml:"max_turns" alias:"max_iterations" min:"1" default:"10"`
+	// Tool calls of one turn that run at a time, at least 1.
+	ParallelTools int `yaml:"parallel_tools" min:"1" default:"4"`
+	// Time for the whole run.
+	RunTimeout time.Duration `yaml:"run_timeout" default:"15m"`
+	// What happens at a limit. fail: the run ends as failed (exit code 6).
+	OnLimit string `yaml:"on_limit" enum:"fail" later:"final_response,confirm" default:"fail"`
+}
+
+// Over returns l with base in the place of what l does not say.
+func (l Limits) Over(base Limits) Limits {
+	if l.MaxTurns == 0 {
+		l.MaxTurns = base.MaxTurns
+	}
+	if l.ParallelTools == 0 {
+		l.ParallelTools = base.ParallelTools
+	}
+	if l.RunTimeout == 0 {
+		l.RunTimeout = base.RunTimeout
+	}
+	if l.OnLimit == "" {
+		l.OnLimit = base.OnLimit
+	}
+	return l
+}
+
+// WithDefaults returns the limits with the built-in ones in the place of what
+// they do not say.
+func (l Limits) WithDefaults() Limits {
+	return l.Over(Limits{MaxTurns: 10, ParallelTools: 4, RunTimeout: 15 * time.Minute, OnLimit: OnLimitFail})
+}
+
+// WithDefaults returns a copy in which every absent value has its default.
+// Model stays empty: which model is the first is not known here.
+func (c Config) WithDefaults() Config {
+	if c.Tools.Enabled == nil {
+		yes := true
+		c.Tools.Enabled = &yes
+	}
+	if c.Tools.Include == nil {
+		c.Tools.Include = []string{"*"}
+	}
+	if c.ToolChoice == "" {
+		c.ToolChoice = ToolChoiceAuto
+	}
+	c.Limits = c.Limits.WithDefaults()
+	return c
+}
+
+// IsEnabled reports whether the agent sees any tools.
+func (t Tools) IsEnabled() bool { return t.Enabled == nil || *t.Enabled }
