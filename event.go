@@ -26,7 +26,8 @@ const (
 	EventUnknown     = "unknown"     // a step that must not be repeated was in flight when its process died
 	EventInterrupted = "interrupted" // the same for a step that may be repeated: it will be
 	EventCancel      = "cancel"      // somebody asked to stop the run; data: CancelData
-	EventDone        = "done"        // last of every journal; data: DoneData
+	EventDone        = "done"        // how the run ended; data: DoneData
+	EventRetry       = "retry"       // somebody goes on with a run that had failed; the only event after done
 )
 
 // StartedData is the data of an [EventStarted].

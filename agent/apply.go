@@ -1,0 +1,259 @@
+package agent
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/tenonhq/tenon"
+)
+
+// applyModel takes a model's answer: the turn's tool calls, or the end.
+func (s *State) applyModel(e tenon.Event) error {
+	var r tenon.Response
+	if err := decode(e, &r); err != nil {
+		return err
+	}
+	if e.Step != s.modelStep() || len(s.calls) > 0 {
+		return outOfPlace(e)
+	}
+	if r.Message == nil {
+		r.Message = &tenon.Message{Role: tenon.RoleAssistant}
+	}
+	s.asked = false
+	s.usage.Add(r.Usage)
+	s.messages = append(s.messages, r.Message)
+	if text := r.Message.Text(); text != "" {
+		s.answer = text
+	}
+	calls := r.Message.Calls()
+	// An answer that was cut off may hold half a call: none of its calls runs,
+	// but each gets a result, so that the history stays valid.
+	whole := r.Stop == tenon.StopToolUse || r.Stop == tenon.StopEnd
+	for i, t := range calls {
+		c := &call{step: s.modelStep() + "." + strconv.Itoa(i), tool: t}
+		if !whole {
+			c.settle(tenon.ErrorResult("not run: the answer was cut off (" + string(r.Stop) + ")"))
+		}
+		s.calls = append(s.calls, c)
+	}
+	s.count += len(calls)
+	switch {
+	case whole && len(calls) > 0:
+		return nil
+	case len(calls) > 0:
+		s.closeTurn()
+	}
+	switch {
+	case r.Stop == tenon.StopPause:
+		s.turn++ // the turn goes back as it is
+	case r.Stop == tenon.StopEnd && len(s.steer) > 0:
+		s.turn++ // a message came in while the model wrote its last word
+	case r.Stop == tenon.StopBadCall:
+		s.messages = append(s.messages, tenon.UserMessage("Your last tool call could not be read ("+r.RawStop+"). Call the tool again with valid arguments, or answer without it."))
+		s.turn++
+	default:
+		s.stop, s.answered = r.Stop, true
+		s.failed = stopError(r)
+	}
+	return nil
+}
+
+// closeTurn puts the results of the turn's calls into the history.
+func (s *State) closeTurn() {
+	s.messages = append(s.messages, s.results())
+	s.calls = nil
+}
+
+// stopError says what is wrong with an answer that is not a whole one.
+func stopError(r tenon.Response) *tenon.Error {
+	switch r.Stop {
+	case tenon.StopEnd, tenon.StopToolUse:
+		return nil
+	case tenon.StopMaxTokens:
+		return tenon.Errorf(tenon.CodeLimit, "the answer was cut off at the model's limit of output tokens; raise max_tokens of the model")
+	case tenon.StopContextFull:
+		return tenon.Errorf(tenon.CodeTooLarge, "the conversation no longer fits the model's context; start a new session or use a model with a larger one")
+	case tenon.StopContentFilter:
+		return tenon.Errorf(tenon.CodeModel, "the model's provider refused to answer (%s)", r.RawStop)
+	default:
+		return tenon.Errorf(tenon.CodeModel, "the model ended its answer with %q", r.RawStop)
+	}
+}
+
+// applyAttempt takes what happened to the model call that is under way.
+func (s *State) applyAttempt(e tenon.Event) error {
+	switch e.Kind {
+	case tenon.EventStarted:
+		s.asked = true
+		for _, text := range s.steer {
+			s.messages = append(s.messages, tenon.UserMessage(text))
+		}
+		s.steer = nil
+	case EventFailed:
+		var f Failure
+		if err := decode(e, &f); err != nil {
+			return err
+		}
+		s.asked = false
+		s.stop = tenon.StopError
+		if s.failed = f.Error; s.failed == nil {
+			s.failed = tenon.Errorf(tenon.CodeModel, "the model gave no answer")
+		}
+	default: // interrupted: a model call can always be made again
+		s.asked = false
+	}
+	return nil
+}
+
+// applyCall takes an event of one tool call of the current turn.
+func (s *State) applyCall(e tenon.Event) error {
+	c := s.find(e.Step)
+	if c == nil || c.status == settled {
+		return outOfPlace(e)
+	}
+	if err := c.apply(e); err != nil {
+		return err
+	}
+	for _, c := range s.calls {
+		if c.status != settled {
+			return nil
+		}
+	}
+	// The last call of the turn is settled: all results go back in one message.
+	s.closeTurn()
+	s.turn++
+	return nil
+}
+
+func (c *call) apply(e tenon.Event) error {
+	switch e.Kind {
+	case EventDecided:
+		if err := decode(e, &c.decision); err != nil {
+			return err
+		}
+		switch c.decision.Verdict {
+		case tenon.Allow:
+			c.status = ready
+		case tenon.Ask:
+			c.status = waiting
+		default:
+			c.settle(tenon.ErrorResult(refusal(c.decision.By, c.decision.Reason)))
+		}
+	case EventDecision:
+		var r Ruling
+		if err := decode(e, &r); err != nil {
+			return err
+		}
+		if c.status != waiting {
+			return nil // somebody else was first; the engine tells the sender
+		}
+		if r.Verdict != tenon.Allow {
+			c.settle(tenon.ErrorResult(refusal(r.By, r.Reason)))
+			return nil
+		}
+		if len(r.Arguments) > 0 {
+			c.decision.Arguments = r.Arguments
+		}
+		c.status = ready
+	case tenon.EventStarted:
+		c.status, c.attempt = running, e.Attempt
+	case tenon.EventInterrupted:
+		c.status, c.delay = ready, 0
+	case tenon.EventUnknown:
+		var f Failure
+		if err := decode(e, &f); err != nil {
+			return err
+		}
+		c.settle(tenon.ErrorResult(unknownText(f.Error)))
+	case EventFailed:
+		return c.fail(e)
+	case EventInput:
+		c.asked = new(tenon.InputRequired)
+		c.status = asking
+		return decode(e, c.asked)
+	case EventAnswer:
+		if c.status != asking {
+			return nil
+		}
+		c.input = new(tenon.InputAnswer)
+		c.status = ready
+		return decode(e, c.input)
+	case EventResult:
+		var o Outcome
+		if err := decode(e, &o); err != nil {
+			return err
+		}
+		if o.Result == nil {
+			o.Result = &tenon.Result{}
+		}
+		c.settle(o.Result)
+	}
+	return nil
+}
+
+// fail takes an attempt that came to nothing: another one where that is safe,
+// else the model is told.
+func (c *call) fail(e tenon.Event) error {
+	var f Failure
+	if err := decode(e, &f); err != nil {
+		return err
+	}
+	if f.Retry && c.attempt < maxAttempts {
+		c.status = ready
+		c.delay = retryDelay << max(c.attempt-1, 0)
+		return nil
+	}
+	text := "the call was not made"
+	if f.Error != nil {
+		text = f.Error.Message
+	}
+	c.settle(tenon.ErrorResult(text))
+	return nil
+}
+
+// settle ends the call with a result.
+func (c *call) settle(r *tenon.Result) {
+	c.status = settled
+	c.result = c.answer(r)
+}
+
+// answer makes a tool's result into what the model sees.
+func (c *call) answer(r *tenon.Result) *tenon.ToolResult {
+	content := r.Content
+	if len(content) == 0 && len(r.Structured) > 0 {
+		content = []tenon.Content{tenon.Text(string(r.Structured))}
+	}
+	if r.IsError {
+		content = append([]tenon.Content(nil), content...)
+		if len(content) > 0 && content[0].Type == tenon.ContentText {
+			content[0] = tenon.Text("Error: " + content[0].Text)
+		} else {
+			content = append([]tenon.Content{tenon.Text("Error: the tool reported a failure")}, content...)
+		}
+	}
+	return &tenon.ToolResult{ID: c.tool.ID, Name: c.tool.Name, Content: content, IsError: r.IsError}
+}
+
+// refusal is what the model is told about a call that does not run.
+func refusal(by, reason string) string {
+	switch {
+	case by == "catalog":
+		return reason // not a refusal but a mistake: the reason says what was expected
+	case reason == "":
+		return fmt.Sprintf("the call was denied by %s", by)
+	default:
+		return fmt.Sprintf("the call was denied by %s: %s", by, reason)
+	}
+}
+
+func unknownText(err *tenon.Error) string {
+	text := "the outcome of this call is unknown: it was under way when its process ended"
+	if err != nil {
+		text = "the outcome of this call is unknown: " + err.Message
+	}
+	return text + ". It may or may not have taken effect; check before you repeat it."
+}
+
+func outOfPlace(e tenon.Event) error {
+	return tenon.Errorf(tenon.CodeStore, "run %s: event %d (%s of step %q) does not follow from what came before; the journal is damaged", e.Run, e.Seq, e.Kind, e.Step)
+}

@@ -1,0 +1,127 @@
+package agent
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
+
+// The kinds of event of this core, beside those of every engine.
+const (
+	EventModel    = "model"          // a model's answer; data: tenon.Response
+	EventProposed = "proposed"       // a tool call of that answer; data: tenon.ToolCall
+	EventDecided  = "decided"        // the policy's verdict about it; data: Decision
+	EventDecision = "decision"       // a person's verdict, a signal; data: Ruling
+	EventResult   = "result"         // a tool call ended; data: Outcome
+	EventFailed   = "failed"         // an attempt failed; data: Failure
+	EventInput    = "input_required" // the server asks for more; data: tenon.InputRequired
+	EventAnswer   = "answer"         // the answer to that, a signal; data: tenon.InputAnswer
+	EventMessage  = "message"        // a message into the running run, a signal; data: Steer
+)
+
+// The kinds of live event (Seq 0) that the executor publishes.
+const (
+	LiveDelta    = "delta"    // data: LiveText
+	LiveReset    = "reset"    // the text so far is void; data: LiveText, Text is the reason
+	LiveProgress = "progress" // data: tenon.Progress
+)
+
+// LiveText is the data of a delta.
+type LiveText struct {
+	Kind string `json:"kind"` // text, thinking, call
+	Text string `json:"text"`
+}
+
+// The kinds of command of this core.
+const (
+	CommandModel  = "model"  // ask the model; Local is a *Prompt
+	CommandDecide = "decide" // evaluate the policy; data: tenon.ToolCall
+	CommandTool   = "tool"   // run a tool; data: ToolCommand
+)
+
+// Decision is what the policy said about a tool call, and all that is needed to
+// run it: which tool it is, the arguments that were checked and will be sent,
+// whether a repeat is safe.
+type Decision struct {
+	Verdict    tenon.Verdict   `json:"verdict"`
+	By         string          `json:"by"` // policy, catalog (not a tool, bad arguments), or who said so
+	Reason     string          `json:"reason,omitempty"`
+	Policy     string          `json:"policy,omitempty"` // digest of the rules that were read
+	Server     string          `json:"server,omitempty"`
+	Remote     string          `json:"remote_name,omitempty"`
+	Arguments  json.RawMessage `json:"arguments,omitempty"`
+	Idempotent bool            `json:"idempotent,omitempty"`
+	Timeout    time.Duration   `json:"timeout,omitempty"` // nanoseconds; 0: the server's
+}
+
+// Ruling is a person's decision about a call that was asked about.
+type Ruling struct {
+	Verdict   tenon.Verdict   `json:"verdict"` // allow or deny
+	By        string          `json:"by,omitempty"`
+	Reason    string          `json:"reason,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"` // edited; empty: as proposed
+}
+
+// Asking is the data of a wait command: what a person is asked to decide.
+type Asking struct {
+	Kind      string          `json:"kind"` // approval, input
+	Name      string          `json:"name"`
+	Server    string          `json:"server"`
+	Remote    string          `json:"remote_name"`
+	Arguments json.RawMessage `json:"arguments"`
+	Reason    string          `json:"reason,omitempty"`
+	Requests  json.RawMessage `json:"requests,omitempty"` // input: what the server asks for
+}
+
+// ToolCommand is the data of a [CommandTool].
+type ToolCommand struct {
+	Name      string             `json:"name"`
+	Server    string             `json:"server"`
+	Remote    string             `json:"remote_name"`
+	Arguments json.RawMessage    `json:"arguments"`
+	Timeout   time.Duration      `json:"timeout,omitempty"`
+	Input     *tenon.InputAnswer `json:"input,omitempty"`
+}
+
+// Outcome is how a tool call ended.
+type Outcome struct {
+	Result   *tenon.Result `json:"result"`
+	Source   string        `json:"source,omitempty"` // "" for a call
+	Duration time.Duration `json:"duration_ns,omitempty"`
+}
+
+// Failure is an attempt that came to nothing: the call was not made, or the model
+// gave no answer.
+type Failure struct {
+	Error *tenon.Error `json:"error"`
+	// Retry says that another attempt may help and that this one had no effect.
+	Retry    bool          `json:"retry,omitempty"`
+	Duration time.Duration `json:"duration_ns,omitempty"`
+}
+
+// Steer is a message that a person sends into a running run.
+type Steer struct {
+	Text string `json:"text"`
+	By   string `json:"by,omitempty"`
+}
+
+// Prompt is what a model is to be asked. It shares the messages with the state
+// it came from; they never change.
+type Prompt struct {
+	System     string
+	Messages   []*tenon.Message
+	Tools      string // digest of the tool snapshot; empty: no tools
+	ToolChoice string
+	Deadline   time.Time // when the run's time is up; zero: never
+}
+
+func mustJSON(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		// Only values of this package get here, and their raw parts were
+		// checked when they were decoded.
+		panic("agent: " + err.Error())
+	}
+	return b
+}

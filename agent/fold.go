@@ -1,0 +1,170 @@
+package agent
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
+
+// The outcomes of a [CallRecord].
+const (
+	CallOpen    = "open"    // not ended yet
+	CallDone    = "result"  // the tool answered, well or with an error
+	CallUnknown = "unknown" // it may or may not have taken effect
+	CallDenied  = "denied"  // it did not run
+	CallFailed  = "failed"  // it could not be made
+)
+
+// CallRecord is the audit record of one tool call: a fold of its events.
+type CallRecord struct {
+	Run        string          `json:"run"`
+	Step       string          `json:"step"`
+	ID         string          `json:"id,omitempty"` // the provider's
+	Kind       string          `json:"kind"`         // mcp
+	Name       string          `json:"name"`
+	Server     string          `json:"server,omitempty"`
+	Remote     string          `json:"remote_name,omitempty"`
+	Args       json.RawMessage `json:"args"`
+	Verdict    tenon.Verdict   `json:"decision,omitempty"`
+	By         string          `json:"decided_by,omitempty"`
+	Reason     string          `json:"reason,omitempty"`
+	Outcome    string          `json:"outcome"`
+	Success    bool            `json:"success"`
+	Error      string          `json:"error,omitempty"`
+	Result     *tenon.Result   `json:"result,omitempty"`
+	ResultHash string          `json:"result_hash,omitempty"` // sha256 of the result's bytes
+	Attempts   int             `json:"attempts,omitempty"`
+	Started    time.Time       `json:"started,omitzero"`
+	Millis     int64           `json:"duration_ms"`
+}
+
+// Calls folds a run's events into the records of its tool calls, in the order
+// in which they were proposed.
+func Calls(events []tenon.Event) []CallRecord {
+	var list []*CallRecord
+	byStep := map[string]*CallRecord{}
+	for _, e := range events {
+		if e.Kind == EventProposed {
+			var t tenon.ToolCall
+			_ = json.Unmarshal(e.Data, &t) // an unreadable one shows as a record without a name
+			c := &CallRecord{Run: e.Run, Step: e.Step, ID: t.ID, Kind: "mcp", Name: t.Name, Args: t.Arguments, Outcome: CallOpen}
+			if len(c.Args) == 0 {
+				c.Args = json.RawMessage("{}")
+			}
+			list = append(list, c)
+			byStep[e.Step] = c
+			continue
+		}
+		if c := byStep[e.Step]; c != nil {
+			c.fold(e)
+		}
+	}
+	records := make([]CallRecord, len(list))
+	for i, c := range list {
+		records[i] = *c
+	}
+	return records
+}
+
+func (c *CallRecord) fold(e tenon.Event) {
+	switch e.Kind {
+	case EventDecided:
+		var d Decision
+		_ = json.Unmarshal(e.Data, &d)
+		c.Server, c.Remote, c.Verdict, c.By, c.Reason = d.Server, d.Remote, d.Verdict, d.By, d.Reason
+		if len(d.Arguments) > 0 {
+			c.Args = d.Arguments
+		}
+		if d.Verdict == tenon.Deny {
+			c.Outcome, c.Error = CallDenied, refusal(d.By, d.Reason)
+		}
+	case EventDecision:
+		var r Ruling
+		_ = json.Unmarshal(e.Data, &r)
+		c.Verdict, c.By, c.Reason = r.Verdict, r.By, r.Reason
+		if len(r.Arguments) > 0 {
+			c.Args = r.Arguments
+		}
+		if r.Verdict != tenon.Allow {
+			c.Outcome, c.Error = CallDenied, refusal(r.By, r.Reason)
+		}
+	case tenon.EventStarted:
+		c.Attempts, c.Started = e.Attempt, e.Time
+	case tenon.EventUnknown, EventFailed:
+		var f Failure
+		_ = json.Unmarshal(e.Data, &f)
+		c.Outcome, c.Error = CallFailed, ""
+		if f.Error != nil {
+			c.Error = f.Error.Message
+		}
+		if e.Kind == tenon.EventUnknown {
+			c.Outcome, c.Error = CallUnknown, unknownText(f.Error)
+		}
+		c.Millis = f.Duration.Milliseconds()
+	case EventResult:
+		var o Outcome
+		_ = json.Unmarshal(e.Data, &o)
+		c.Outcome, c.Result, c.Millis = CallDone, o.Result, o.Duration.Milliseconds()
+		if o.Result == nil {
+			return
+		}
+		c.Success = !o.Result.IsError
+		c.Error = ""
+		if o.Result.IsError {
+			c.Error = o.Result.Text()
+		}
+		raw, err := json.Marshal(o.Result)
+		if err == nil {
+			sum := sha256.Sum256(raw)
+			c.ResultHash = "sha256:" + hex.EncodeToString(sum[:])
+		}
+	}
+}
+
+// Report is what a run came to, for one JSON object.
+type Report struct {
+	Run       string           `json:"run"`
+	Session   string           `json:"session"`
+	State     tenon.RunState   `json:"state"`
+	Stop      tenon.StopReason `json:"stop_reason,omitempty"`
+	Answer    string           `json:"answer"`
+	Turns     int              `json:"turns"`
+	ToolCalls []CallRecord     `json:"tool_calls"`
+	Usage     tenon.Usage      `json:"usage"`
+	Cost      *float64         `json:"cost"` // nil: no price is known
+	Error     *tenon.Error     `json:"error,omitempty"`
+	Waiting   []tenon.Waiting  `json:"waiting,omitempty"`
+	Model     string           `json:"model,omitempty"`
+	Agent     string           `json:"agent,omitempty"`
+}
+
+// Fold makes the report of a run from its row and events. A run that has not
+// ended is reported as far as it came.
+func Fold(run tenon.Run, events []tenon.Event) Report {
+	r := Report{Run: run.ID, Session: run.Session, State: run.State, Stop: run.Stop, Waiting: run.Waiting,
+		Model: run.Model, Agent: run.Agent, ToolCalls: Calls(events)}
+	for _, e := range events {
+		switch e.Kind {
+		case EventModel:
+			var m tenon.Response
+			if json.Unmarshal(e.Data, &m) == nil && m.Message != nil {
+				r.Turns++
+				r.Usage.Add(m.Usage)
+				if text := m.Message.Text(); text != "" {
+					r.Answer = text
+				}
+			}
+		case tenon.EventDone:
+			var d tenon.DoneData
+			if json.Unmarshal(e.Data, &d) == nil {
+				r.State, r.Stop, r.Error = d.State, d.Stop, d.Error
+			}
+		case tenon.EventRetry:
+			r.State, r.Stop, r.Error = run.State, run.Stop, nil
+		}
+	}
+	return r
+}

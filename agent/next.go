@@ -1,0 +1,140 @@
+package agent
+
+import (
+	"slices"
+
+	"github.com/tenonhq/tenon"
+)
+
+// Next returns what is to be done now. See [tenon.Core].
+func (s *State) Next() []tenon.Command {
+	switch {
+	case s.ended != nil:
+		return nil
+	case s.cancel != nil:
+		return s.nextCancelled()
+	case len(s.calls) > 0 && s.failed == nil:
+		return s.nextCalls()
+	case s.asked:
+		return nil
+	case s.failed != nil:
+		return s.done(tenon.RunFailed, s.stop, s.failed)
+	case s.stop != "":
+		return s.done(tenon.RunCompleted, s.stop, nil)
+	case s.turn > s.lastTurn:
+		return s.done(tenon.RunFailed, tenon.LimitTurns, tenon.Errorf(tenon.CodeLimit,
+			"Iteration limit of %d reached. Tool use loop exceeded maximum iterations; raise limits.max_turns, or --max-turns", s.spec.MaxTurns))
+	case s.overtime():
+		return s.done(tenon.RunFailed, tenon.LimitTime, s.timeError())
+	}
+	return []tenon.Command{{
+		Step:       s.modelStep(),
+		Kind:       CommandModel,
+		Idempotent: true,
+		Local:      s.prompt(),
+	}}
+}
+
+// prompt hands the conversation to the executor. Messages that came in since the
+// last model call stand at its end; the started event of the call takes them
+// into the history.
+func (s *State) prompt() *Prompt {
+	messages := slices.Clip(s.messages)
+	for _, text := range s.steer {
+		messages = append(messages, tenon.UserMessage(text))
+	}
+	p := &Prompt{
+		System:     s.spec.System,
+		Messages:   messages,
+		Tools:      s.spec.Tools,
+		ToolChoice: s.spec.ToolChoice,
+	}
+	if s.spec.Timeout > 0 {
+		p.Deadline = s.started.Add(s.spec.Timeout)
+	}
+	return p
+}
+
+// nextCalls names what the open calls of this turn need: a decision, a person,
+// or to be run, at most Parallel of them at a time.
+func (s *State) nextCalls() []tenon.Command {
+	var cmds []tenon.Command
+	free := s.spec.Parallel
+	for _, c := range s.calls {
+		if c.status == running {
+			free--
+		}
+	}
+	over := s.overtime()
+	for _, c := range s.calls {
+		switch c.status {
+		case proposed:
+			cmds = append(cmds, tenon.Command{Step: c.step, Kind: CommandDecide, Idempotent: true, Data: mustJSON(c.tool)})
+		case waiting, asking:
+			cmds = append(cmds, tenon.Command{Step: c.step, Kind: tenon.CommandWait, Data: mustJSON(c.asking())})
+		case ready:
+			if over || free <= 0 {
+				continue
+			}
+			free--
+			cmds = append(cmds, tenon.Command{Step: c.step, Kind: CommandTool, Idempotent: c.decision.Idempotent, After: c.delay,
+				Data: mustJSON(ToolCommand{Name: c.tool.Name, Server: c.decision.Server, Remote: c.decision.Remote,
+					Arguments: c.decision.Arguments, Timeout: c.decision.Timeout, Input: c.input})})
+		}
+	}
+	if over && free == s.spec.Parallel {
+		return s.done(tenon.RunFailed, tenon.LimitTime, s.timeError())
+	}
+	return cmds
+}
+
+func (c *call) asking() Asking {
+	a := Asking{Kind: "approval", Name: c.tool.Name, Server: c.decision.Server, Remote: c.decision.Remote,
+		Arguments: c.decision.Arguments, Reason: c.decision.Reason}
+	if c.status == asking {
+		a.Kind, a.Requests = "input", c.asked.Requests
+	}
+	return a
+}
+
+// nextCancelled lets what is under way come to its end and then ends the run.
+func (s *State) nextCancelled() []tenon.Command {
+	for _, c := range s.calls {
+		if c.status == running {
+			return nil
+		}
+	}
+	if s.asked {
+		return nil
+	}
+	reason := s.cancel.Reason
+	if reason == "" {
+		reason = "the run was cancelled"
+	}
+	return s.done(tenon.RunCancelled, tenon.StopCancelled, tenon.Errorf(tenon.CodeCancelled, "%s", reason))
+}
+
+func (s *State) overtime() bool {
+	return s.spec.Timeout > 0 && s.now.Sub(s.started) >= s.spec.Timeout
+}
+
+func (s *State) timeError() *tenon.Error {
+	return tenon.Errorf(tenon.CodeLimit, "the run's time of %s is up; raise limits.run_timeout", s.spec.Timeout)
+}
+
+func (s *State) done(state tenon.RunState, stop tenon.StopReason, err *tenon.Error) []tenon.Command {
+	return []tenon.Command{{Kind: tenon.CommandDone, Data: mustJSON(tenon.DoneData{
+		State: state, Stop: stop, Answer: s.answer, Error: err,
+		Data: mustJSON(Summary{Turns: s.turns(), ToolCalls: s.count, Usage: s.usage}),
+	})}}
+}
+
+// turns counts the model calls that were answered or are open.
+func (s *State) turns() int { return min(s.turn, s.lastTurn) }
+
+// Summary is the core's own part of a [tenon.DoneData].
+type Summary struct {
+	Turns     int         `json:"turns"`
+	ToolCalls int         `json:"tool_calls"`
+	Usage     tenon.Usage `json:"usage"` // of all model calls of the run
+}

@@ -1,0 +1,217 @@
+package agent
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
+
+// Version names this core in a run's row. A journal is always read by the
+// version that wrote it.
+const Version = "agent@1"
+
+// Spec is what an agent's run starts from: the data of its first event.
+type Spec struct {
+	Agent      string        `json:"agent"`
+	Model      string        `json:"model"`
+	System     string        `json:"system,omitempty"`
+	Question   string        `json:"question"`
+	Tools      string        `json:"tools,omitempty"`  // digest of the tool snapshot, a blob; empty: no tools
+	Policy     string        `json:"policy,omitempty"` // digest of the rules when the run began
+	ToolChoice string        `json:"tool_choice,omitempty"`
+	MaxTurns   int           `json:"max_turns"`
+	Parallel   int           `json:"parallel_tools"`
+	Timeout    time.Duration `json:"run_timeout,omitempty"` // nanoseconds; 0: none
+}
+
+// maxAttempts bounds how often one tool call is tried where repeating is safe.
+const maxAttempts = 3
+
+// retryDelay is the pause before a second attempt; it doubles from then on.
+const retryDelay = 500 * time.Millisecond
+
+type status int
+
+const (
+	proposed status = iota
+	waiting         // for a decision
+	asking          // for input that the server wants
+	ready
+	running
+	settled
+)
+
+// call is one tool call of the current turn.
+type call struct {
+	step     string
+	tool     *tenon.ToolCall
+	status   status
+	decision Decision
+	attempt  int
+	delay    time.Duration
+	asked    *tenon.InputRequired
+	input    *tenon.InputAnswer
+	result   *tenon.ToolResult
+}
+
+// State is the agent's core: the fold of a run's events. See [tenon.Core].
+type State struct {
+	spec     Spec
+	messages []*tenon.Message // the ancestors' first
+	started  time.Time        // of the run
+	now      time.Time        // of the last event
+	turn     int
+	lastTurn int     // the turn limit
+	asked    bool    // the model call of this turn is under way
+	answered bool    // the model call of this turn ended the run
+	calls    []*call // of this turn; empty while the model is to be asked
+	steer    []string
+	answer   string
+	usage    tenon.Usage
+	count    int // tool calls proposed
+	failed   *tenon.Error
+	stop     tenon.StopReason
+	cancel   *tenon.CancelData
+	ended    *tenon.DoneData
+}
+
+// New returns the core of a run that has no events yet. history is the
+// conversation it continues; the slice is not changed.
+func New(spec Spec, history []*tenon.Message) *State {
+	limits := Limits{MaxTurns: spec.MaxTurns, ParallelTools: spec.Parallel}.WithDefaults()
+	spec.MaxTurns, spec.Parallel = limits.MaxTurns, limits.ParallelTools
+	messages := append(slices.Clip(history), tenon.UserMessage(spec.Question))
+	return &State{spec: spec, messages: messages, turn: 1, lastTurn: spec.MaxTurns}
+}
+
+// Apply folds one event into the state.
+func (s *State) Apply(e tenon.Event) error {
+	s.tick(e)
+	switch e.Kind {
+	case tenon.EventRun:
+		return nil
+	case EventModel:
+		return s.applyModel(e)
+	case EventProposed:
+		return nil // part of the model's answer; journaled on its own for those who follow
+	case EventDecided, EventDecision, EventResult, EventInput, EventAnswer:
+		return s.applyCall(e)
+	case tenon.EventStarted, tenon.EventUnknown, tenon.EventInterrupted, EventFailed:
+		if e.Step == s.modelStep() {
+			return s.applyAttempt(e)
+		}
+		return s.applyCall(e)
+	case EventMessage:
+		var m Steer
+		if err := decode(e, &m); err != nil {
+			return err
+		}
+		s.steer = append(s.steer, m.Text)
+		return nil
+	case tenon.EventCancel:
+		s.cancel = new(tenon.CancelData)
+		return decode(e, s.cancel)
+	case tenon.EventRetry:
+		s.retry()
+		return nil
+	case tenon.EventDone:
+		s.ended = new(tenon.DoneData)
+		return decode(e, s.ended)
+	default:
+		return tenon.Errorf(tenon.CodeStore, "run %s: event %d has the unknown kind %q; it was written by another version of %s", e.Run, e.Seq, e.Kind, Version)
+	}
+}
+
+// tick moves the run's time. Time in which nothing was under way, because a person
+// was awaited or the process was gone, is not the run's.
+func (s *State) tick(e tenon.Event) {
+	switch {
+	case s.started.IsZero():
+		s.started = e.Time
+	case e.Kind == EventDecision, e.Kind == EventAnswer, e.Kind == EventMessage:
+		if !s.busy() {
+			s.started = s.started.Add(e.Time.Sub(s.now))
+		}
+	case e.Kind == tenon.EventInterrupted, e.Kind == tenon.EventUnknown:
+		s.started = s.started.Add(e.Time.Sub(s.now))
+	}
+	s.now = e.Time
+}
+
+func (s *State) busy() bool {
+	return s.asked || slices.ContainsFunc(s.calls, func(c *call) bool { return c.status == running })
+}
+
+// retry takes up a run that had failed: it gets its limits anew, and the model is
+// asked again.
+func (s *State) retry() {
+	if last := s.messages[len(s.messages)-1]; last.Role == tenon.RoleAssistant {
+		s.messages = append(s.messages, tenon.UserMessage("Go on."))
+	}
+	if s.answered {
+		s.turn++
+	}
+	s.ended, s.failed, s.stop, s.asked, s.answered = nil, nil, "", false, false
+	s.started, s.lastTurn = s.now, s.turn-1+s.spec.MaxTurns
+}
+
+func (s *State) modelStep() string { return strconv.Itoa(s.turn) }
+
+func decode(e tenon.Event, v any) error {
+	if len(e.Data) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(e.Data, v); err != nil {
+		return tenon.Errorf(tenon.CodeStore, "run %s: event %d (%s) cannot be read: %w", e.Run, e.Seq, e.Kind, err)
+	}
+	return nil
+}
+
+// Messages returns the conversation so far. Every tool call in it has a result:
+// calls that have none yet are answered as not run, so that the history can be
+// continued whatever happened to the run.
+func (s *State) Messages() []*tenon.Message {
+	if len(s.calls) == 0 {
+		return slices.Clip(s.messages)
+	}
+	return append(slices.Clip(s.messages), s.results())
+}
+
+// results is the message that answers the calls of this turn, in call order.
+func (s *State) results() *tenon.Message {
+	m := &tenon.Message{Role: tenon.RoleTool}
+	for _, c := range s.calls {
+		r := c.result
+		if r == nil {
+			r = c.answer(tenon.ErrorResult("not run: the run was stopped before"))
+		}
+		m.Parts = append(m.Parts, tenon.Part{Type: tenon.PartResult, Result: r})
+	}
+	return m
+}
+
+// Step returns the tool call of a step of the current turn and what was decided
+// about it.
+func (s *State) Step(step string) (tenon.ToolCall, Decision, bool) {
+	if c := s.find(step); c != nil {
+		return *c.tool, c.decision, true
+	}
+	return tenon.ToolCall{}, Decision{}, false
+}
+
+// Spec returns what the run started from.
+func (s *State) Spec() Spec { return s.spec }
+
+func (s *State) find(step string) *call {
+	for _, c := range s.calls {
+		if c.step == step {
+			return c
+		}
+	}
+	return nil
+}
+
+var _ tenon.Core = (*State)(nil)

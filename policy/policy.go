@@ -1,0 +1,101 @@
+// Package policy holds the rules about single tools: whether a call must ask a
+// person first, how long it may take, whether it may be repeated. A verdict is
+// pure: the same tool and rules give the same verdict. It is evaluated once for
+// each call, by the executor, and becomes an event of the run's journal, so that
+// replay reads it and never evaluates it again.
+//
+// Rules come in blocks. The most specific one that says something decides, key
+// by key: tools.NAME.policy, then servers.NAME.policy, then policy.defaults,
+// then what is built in. Rules are keyed by a tool's identity (server and
+// remote name), never by the name that a model sees.
+//
+// What has to wait, count or send again is not done here but by the agent's
+// core; see package agent. The package stands below catalog and host, which
+// hand it tools whose annotations are already the ones that count.
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
+
+// ID identifies a tool: its server's name in the configuration and its name on
+// that server.
+type ID struct {
+	Server string
+	Remote string
+}
+
+// Rules are the blocks of one configuration. The zero value has the built-in
+// rules only. Rules must not be changed once they are in use.
+type Rules struct {
+	Defaults Block
+	Servers  map[string]Block
+	Tools    map[ID]Block
+}
+
+// Opinion is what the rules say about a tool.
+type Opinion struct {
+	Verdict    tenon.Verdict // allow or ask
+	Reason     string        // for the person who is asked
+	Idempotent bool          // a repeat is safe
+	Timeout    time.Duration // 0: the server's own
+}
+
+// For returns the block that holds for a tool.
+func (r *Rules) For(id ID) Block {
+	return r.Tools[id].Over(r.Servers[id.Server]).Over(r.Defaults).WithDefaults()
+}
+
+// Judge says whether a call of the tool may run. The tool's annotations are
+// taken at their word: whoever built the catalog has dropped those of servers
+// that are not trusted.
+func (r *Rules) Judge(t *tenon.Tool) Opinion {
+	b := r.For(ID{t.Server, t.Remote})
+	o := Opinion{Verdict: tenon.Allow, Timeout: b.Timeout}
+	switch b.Retry {
+	case RetryAlways:
+		o.Idempotent = true
+	case RetryAuto:
+		o.Idempotent = t.Annotations.IsIdempotent()
+	}
+	switch b.Approval {
+	case ApprovalAlways:
+		o.Verdict, o.Reason = tenon.Ask, "every call of this tool asks first"
+	case ApprovalDestructive:
+		if !t.Annotations.IsReadOnly() {
+			o.Verdict, o.Reason = tenon.Ask, "the tool is not marked as read-only"
+			if t.Annotations.Destructive != nil && *t.Annotations.Destructive {
+				o.Reason = "the tool is marked as destructive"
+			}
+		}
+	}
+	return o
+}
+
+// Digest identifies the rules: the same rules have the same digest.
+func (r *Rules) Digest() string {
+	type entry struct {
+		Server, Remote string
+		Block          Block
+	}
+	// Maps are marshalled in the order of their keys, so this is stable.
+	flat := struct {
+		Defaults Block
+		Servers  map[string]Block
+		Tools    map[string]entry
+	}{r.Defaults, r.Servers, make(map[string]entry, len(r.Tools))}
+	for id, b := range r.Tools {
+		flat.Tools[id.Server+"\x00"+id.Remote] = entry{id.Server, id.Remote, b}
+	}
+	b, err := json.Marshal(flat)
+	if err != nil {
+		return "" // strings and numbers always marshal
+	}
+	sum := sha256.Sum256(b)
+	return "sha256:" + hex.EncodeToString(sum[:8])
+}
