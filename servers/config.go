@@ -1,0 +1,164 @@
+package servers
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/policy"
+)
+
+// The transports of a server.
+const (
+	TransportStdio = "stdio"
+	TransportHTTP  = "http"
+)
+
+// ProtocolAuto finds a server's protocol era and remembers it.
+const ProtocolAuto = "auto"
+
+// The kinds of [Auth].
+const (
+	AuthNone   = "none"
+	AuthBearer = "bearer"
+	AuthBasic  = "basic"
+	AuthAPIKey = "api_key"
+	AuthHeader = "header"
+)
+
+// Config is one entry of `servers` in tenon.yaml: how to reach one MCP server
+// and what is taken from it. The comments on the fields are the user's
+// documentation; the tags default, enum, later and alias go into the JSON Schema
+// and are held to [Config.WithDefaults] by a test of package config.
+type Config struct {
+	// Shown name; the key of the entry where absent.
+	Title string `yaml:"title"`
+	// Shown text.
+	Description string `yaml:"description"`
+	// false: never started, and its variables are not resolved.
+	Enabled *bool `yaml:"enabled" default:"true"`
+	// true: a failed connect fails the run (exit code 4).
+	Required bool `yaml:"required" default:"false"`
+	// false: its annotations do not count for approval and retry.
+	Trusted *bool `yaml:"trusted" default:"true"`
+	// How to talk to the server. Inferred where absent: stdio with `command`, http with `url`.
+	Transport string `yaml:"transport" alias:"type" enum:"stdio,http" later:"sse,websocket,jsonrpc,auto" default:"inferred"`
+	// Protocol revision; auto finds the era and remembers it.
+	Protocol string `yaml:"protocol" enum:"auto,2024-11-05,2025-03-26,2025-06-18,2025-11-25,2026-07-28" default:"auto"`
+
+	// stdio: the program, looked up in PATH; no shell.
+	Command string `yaml:"command"`
+	// stdio: arguments, passed exactly as written.
+	Args []string `yaml:"args" default:"[]"`
+	// stdio: working directory of the process; a relative path is relative to the config file.
+	Cwd string `yaml:"cwd" default:"folder of the config file"`
+	// stdio: environment of the process.
+	Env map[string]string `yaml:"env" default:"{}"`
+	// stdio: file of KEY=VALUE lines, below `env`.
+	EnvFile string `yaml:"env_file" alias:"envFile"`
+	// stdio: variables that pass from our environment to the process.
+	InheritEnv []string `yaml:"inherit_env" default:"[PATH, HOME, USER, LANG, TMPDIR]"`
+
+	// http: address of the MCP endpoint.
+	URL string `yaml:"url"`
+	// http: headers sent with every request.
+	Headers map[string]string `yaml:"headers" default:"{}"`
+	// http: how to sign in.
+	Auth Auth `yaml:"auth"`
+	// http: silence allowed on a stream.
+	SSEReadTimeout time.Duration `yaml:"sse_read_timeout" default:"300s"`
+	// http: end the session with DELETE (protocol revisions up to 2025-11-25).
+	TerminateOnClose *bool `yaml:"terminate_on_close" default:"true"`
+
+	// Time to connect and initialize.
+	Timeout time.Duration `yaml:"timeout" default:"10s"`
+	// Time for one request.
+	RequestTimeout time.Duration `yaml:"request_timeout" default:"60s"`
+	// Globs on remote tool names; a tool that matches none is left out.
+	Include []string `yaml:"include" default:"[\"*\"]"`
+	// Globs on remote tool names to leave out; wins over include.
+	Exclude []string `yaml:"exclude" default:"[]"`
+	// false: one call at a time.
+	Parallel *bool `yaml:"parallel" default:"true"`
+	// Discover tools; false: only those that `tools` names.
+	LoadTools *bool `yaml:"load_tools" default:"true"`
+	// Rules for the tools of this server; stands above `policy.defaults`.
+	Policy policy.Block `yaml:"policy"`
+}
+
+// Auth says how to sign in to an http server.
+type Auth struct {
+	// none; bearer: Authorization: Bearer; basic: Authorization: Basic; api_key and header: the value in `header`.
+	Type string `yaml:"type" enum:"none,bearer,basic,api_key,header" later:"oauth,credential" default:"none"`
+	// The value: name of an entry of `secrets`, or {env}, {file} or {command} inline. For basic it is login:password, or a JSON file with login and password.
+	Secret tenon.Secret `yaml:"secret"`
+	// Header that carries the value of api_key and header.
+	Header string `yaml:"header" default:"X-API-Key for api_key"`
+}
+
+// WithDefaults returns a copy in which every absent value has its default;
+// Cwd stays empty, which is the process's own working directory (package
+// config fills in the folder of the file).
+func (c Config) WithDefaults() Config {
+	yes := true
+	for _, p := range []**bool{&c.Enabled, &c.Trusted, &c.Parallel, &c.LoadTools, &c.TerminateOnClose} {
+		if *p == nil {
+			*p = &yes
+		}
+	}
+	if c.Transport == "" {
+		c.Transport = c.InferTransport()
+	}
+	if c.Protocol == "" {
+		c.Protocol = ProtocolAuto
+	}
+	if c.InheritEnv == nil {
+		c.InheritEnv = []string{"PATH", "HOME", "USER", "LANG", "TMPDIR"}
+	}
+	if c.Include == nil {
+		c.Include = []string{"*"}
+	}
+	c.Args, c.Exclude = slices.Clone(c.Args), slices.Clone(c.Exclude)
+	if c.Timeout == 0 {
+		c.Timeout = 10 * time.Second
+	}
+	if c.RequestTimeout == 0 {
+		c.RequestTimeout = time.Minute
+	}
+	if c.SSEReadTimeout == 0 {
+		c.SSEReadTimeout = 5 * time.Minute
+	}
+	if c.Auth.Type == "" {
+		c.Auth.Type = AuthNone
+	}
+	if c.Auth.Type == AuthAPIKey && c.Auth.Header == "" {
+		c.Auth.Header = "X-API-Key"
+	}
+	return c
+}
+
+// InferTransport returns the transport as written, else the one that command or
+// url implies, else "".
+func (c Config) InferTransport() string {
+	switch {
+	case c.Transport != "":
+		return c.Transport
+	case c.Command != "":
+		return TransportStdio
+	case c.URL != "":
+		return TransportHTTP
+	}
+	return ""
+}
+
+// IsEnabled reports whether the entry is in use.
+func (c Config) IsEnabled() bool { return c.Enabled == nil || *c.Enabled }
+
+// IsTrusted reports whether the server's annotations count.
+func (c Config) IsTrusted() bool { return c.Trusted == nil || *c.Trusted }
+
+// IsParallel reports whether calls may overlap.
+func (c Config) IsParallel() bool { return c.Parallel == nil || *c.Parallel }
+
+// LoadsTools reports whether tools are discovered.
+func (c Config) LoadsTools() bool { return c.LoadTools == nil || *c.LoadTools }
