@@ -1,0 +1,134 @@
+package model
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
+
+// The values of [Config.ToolMode].
+const (
+	ToolsAuto   = "auto"
+	ToolsNative = "native"
+	ToolsNone   = "none"
+)
+
+// Config is one entry of `models` in tenon.yaml: which model answers, and how
+// it is reached. The comments on the fields are the user's documentation.
+type Config struct {
+	// Name is the key of the entry, for messages such as "set models.NAME.api_key".
+	Name string `yaml:"-"`
+
+	// Who serves the model.
+	Provider string `yaml:"provider" enum:"anthropic,openai,ollama,openai-compatible,llamacpp,script" later:"gemini"`
+	// The provider's name for the model.
+	Model string `yaml:"model"`
+	// Address of the API, without the last part such as `/chat/completions`.
+	BaseURL string `yaml:"base_url" default:"provider's"`
+	// Key of the API.
+	APIKey tenon.Secret `yaml:"api_key" default:"provider's usual variable"`
+	// Additional HTTP headers.
+	Headers map[string]string `yaml:"headers" default:"{}"`
+	// Randomness, 0 to 2.
+	Temperature *float64 `yaml:"temperature" min:"0" max:"2" default:"provider's"`
+	// Most tokens of one answer.
+	MaxTokens int `yaml:"max_tokens" min:"1" default:"4096"`
+	// Share of the likeliest tokens to choose from, 0 to 1.
+	TopP *float64 `yaml:"top_p" min:"0" max:"1" default:"provider's"`
+	// How long one request may be silent: until the answer begins, and between two of its pieces.
+	Timeout time.Duration `yaml:"timeout" default:"120s"`
+	// Attempts after the first one, on lost connections and on status 408, 409, 429 and 5xx.
+	Retries *int `yaml:"retries" min:"0" max:"10" default:"2"`
+	// How tools are offered: native (the provider's own form) or none; auto asks the provider table.
+	ToolMode string `yaml:"tool_mode" enum:"auto,native,none" later:"react" default:"auto"`
+	// script: file of steps, same as `--model script:FILE`.
+	Path string `yaml:"path"`
+	// Differences of a server from its provider's entry in the table.
+	Quirks QuirkConfig `yaml:"quirks"`
+}
+
+// The defaults of [Config].
+const (
+	DefaultMaxTokens = 4096
+	DefaultTimeout   = 120 * time.Second
+	DefaultRetries   = 2
+)
+
+// WithDefaults returns a copy in which every field with a default is set.
+func (c Config) WithDefaults() Config {
+	if c.MaxTokens == 0 {
+		c.MaxTokens = DefaultMaxTokens
+	}
+	if c.Timeout == 0 {
+		c.Timeout = DefaultTimeout
+	}
+	if c.Retries == nil {
+		n := DefaultRetries
+		c.Retries = &n
+	}
+	if c.ToolMode == "" {
+		c.ToolMode = ToolsAuto
+	}
+	if p, ok := Lookup(c.Provider); ok && c.BaseURL == "" {
+		c.BaseURL = p.BaseURL
+	}
+	return c
+}
+
+// Check reports the first value that cannot be right, with code config. It
+// opens nothing and reads no environment.
+func (c Config) Check() error {
+	at := c.key("")
+	p, ok := Lookup(c.Provider)
+	bad := func(key, format string, args ...any) error {
+		return tenon.Errorf(tenon.CodeConfig, "%s%s: %s", at, key, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case c.Provider == "":
+		return bad("provider", "no provider; one of %s", strings.Join(ProviderNames(), ", "))
+	case !ok:
+		return bad("provider", "no provider '%s'; one of %s", c.Provider, strings.Join(ProviderNames(), ", "))
+	case p.Wire == WireScript && c.Path == "":
+		return bad("path", "provider script needs a file of steps")
+	case p.Wire == WireScript:
+		return nil
+	case c.Model == "":
+		return bad("model", "no model; name one that %s serves", c.Provider)
+	case c.BaseURL == "" && p.BaseURL == "":
+		return bad("base_url", "provider %s needs the address of its API", c.Provider)
+	case c.MaxTokens < 0:
+		return bad("max_tokens", "%d is negative", c.MaxTokens)
+	case c.Timeout < 0:
+		return bad("timeout", "%s is negative", c.Timeout)
+	case c.Retries != nil && (*c.Retries < 0 || *c.Retries > 10):
+		return bad("retries", "%d is not within 0 to 10", *c.Retries)
+	case c.Temperature != nil && (*c.Temperature < 0 || *c.Temperature > 2):
+		return bad("temperature", "%g is not within 0 to 2", *c.Temperature)
+	case c.TopP != nil && (*c.TopP < 0 || *c.TopP > 1):
+		return bad("top_p", "%g is not within 0 to 1", *c.TopP)
+	}
+	switch c.ToolMode {
+	case "", ToolsAuto, ToolsNative, ToolsNone:
+	default:
+		return bad("tool_mode", "'%s' is none of auto, native, none", c.ToolMode)
+	}
+	if c.BaseURL != "" {
+		u, err := url.Parse(c.BaseURL)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return bad("base_url", "'%s' is not an http or https address", c.BaseURL)
+		}
+	}
+	return nil
+}
+
+// key names a key of this entry: "models.main.api_key".
+func (c Config) key(k string) string {
+	name := c.Name
+	if name == "" {
+		name = "NAME"
+	}
+	return "models." + name + "." + k
+}
