@@ -1,0 +1,129 @@
+package model
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/tenonhq/tenon"
+)
+
+// EmptyResult stands for a tool result without content.
+const EmptyResult = "(empty result)"
+
+// Note returns the text that stands for a block of a tool result where the
+// wire has no form of its own for it: the text itself for text (with
+// [Visible]), the text under its address for an embedded resource, the address
+// of a link, and for all else a sentence that names what was left out.
+func Note(c tenon.Content) string {
+	switch c.Type {
+	case tenon.ContentText:
+		return Visible(c.Text)
+	case tenon.ContentImage, tenon.ContentAudio:
+		return fmt.Sprintf("[%s %s %d bytes omitted: this model does not take it]", c.Type, mime(c.MimeType), Size(c.Data))
+	case tenon.ContentResource:
+		if c.Data != "" {
+			return fmt.Sprintf("[resource %s %s %d bytes]", Visible(c.URI), mime(c.MimeType), Size(c.Data))
+		}
+		return fmt.Sprintf("[resource %s%s]\n%s", Visible(c.URI), lead(c.MimeType), Visible(c.Text))
+	case tenon.ContentLink:
+		return fmt.Sprintf("[resource link %s%s%s]", Visible(c.URI), lead(c.Name), lead(c.MimeType))
+	default:
+		return fmt.Sprintf("[unsupported content type '%s' omitted]", Visible(c.Type))
+	}
+}
+
+func mime(s string) string {
+	if s == "" {
+		return "of unknown type"
+	}
+	return Visible(s)
+}
+
+func lead(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " " + Visible(s)
+}
+
+// Size returns how many bytes a base64 text stands for.
+func Size(b64 string) int {
+	b64 = strings.TrimRight(b64, "=\r\n ")
+	return base64.RawStdEncoding.DecodedLen(len(b64))
+}
+
+// ImageOf returns type and base64 data if the block holds an image that
+// providers take natively: jpeg, png, gif or webp, as image block or as an
+// embedded resource.
+func ImageOf(c tenon.Content) (mimeType, data string, ok bool) {
+	if c.Type != tenon.ContentImage && c.Type != tenon.ContentResource || c.Data == "" {
+		return "", "", false
+	}
+	switch t := strings.ToLower(c.MimeType); t {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return t, c.Data, true
+	case "image/jpg":
+		return "image/jpeg", c.Data, true
+	}
+	return "", "", false
+}
+
+// ResultText returns a tool result as one text: its blocks' notes, one a line.
+func ResultText(r *tenon.ToolResult) string {
+	if len(r.Content) == 0 {
+		return EmptyResult
+	}
+	notes := make([]string, len(r.Content))
+	for i, c := range r.Content {
+		notes[i] = Note(c)
+	}
+	s := strings.Join(notes, "\n")
+	if s == "" {
+		return EmptyResult
+	}
+	return s
+}
+
+// Visible shows control and invisible characters of a text that came from a
+// tool as escapes (\x1b, \u202e), because a model reads what a person does not see.
+// Line breaks and tabs stay, and so do the joiners and variation selectors that
+// emoji and several scripts need behind another character of theirs.
+func Visible(s string) string {
+	i := 0
+	for i < len(s) && s[i] < utf8.RuneSelf && (s[i] >= ' ' && s[i] != 0x7f || s[i] == '\n' || s[i] == '\t' || s[i] == '\r') {
+		i++
+	}
+	if i == len(s) {
+		return s
+	}
+	var b strings.Builder
+	prev := rune(' ')
+	for _, r := range s {
+		if hidden(r, prev) {
+			q := strconv.QuoteRuneToASCII(r)
+			b.WriteString(q[1 : len(q)-1])
+		} else {
+			b.WriteRune(r)
+		}
+		prev = r
+	}
+	return b.String()
+}
+
+func hidden(r, prev rune) bool {
+	switch {
+	case r == '\n', r == '\t', r == '\r':
+		return false
+	case r == 0x200c, r == 0x200d: // zero width (non-)joiner
+		return prev < utf8.RuneSelf
+	case r >= 0xe0000 && r <= 0xe0fff, r == 0x034f, r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0:
+		return true // tags, more variation selectors, fillers
+	case r == 0x2028, r == 0x2029:
+		return true
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf)
+}

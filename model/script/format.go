@@ -1,0 +1,327 @@
+package script
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model"
+)
+
+// maxFile bounds a script file; a script is written by hand.
+const maxFile = 4 << 20
+
+// Conversation is one of several scripts in a file. The first whose Match fits
+// the question is played.
+type Conversation struct {
+	// Match holds texts of which one must occur in the last user message, in
+	// any case of letters. Empty: every question.
+	Match Strings `yaml:"match"`
+	Steps []Step  `yaml:"steps"`
+}
+
+// Step is one answer of the model. All keys are optional; a step without any
+// answers with nothing.
+type Step struct {
+	// Expect holds texts that must all occur in the last message (with its tool
+	// results) or in the system prompt; else the request fails.
+	Expect Strings `yaml:"expect"`
+	// ExpectTools holds exposed names that must be on offer.
+	ExpectTools Strings `yaml:"expect_tools"`
+	// Delay passes before the answer begins: a Go duration such as 300ms.
+	Delay time.Duration `yaml:"delay"`
+	// Partial is text that is streamed and then taken back (a reset), as after
+	// a connection that broke.
+	Partial string `yaml:"partial"`
+	// Thinking is streamed before the text.
+	Thinking string `yaml:"thinking"`
+	// Text is the answer.
+	Text string `yaml:"text"`
+	// Chunk is the number of characters of one streamed piece; 0: one word.
+	Chunk int `yaml:"chunk"`
+	// ChunkDelay passes between two pieces.
+	ChunkDelay time.Duration `yaml:"chunk_delay"`
+	// Calls are the tool calls of the answer, in order.
+	Calls []Call `yaml:"calls"`
+	// Stop is the stop reason; default tool_use with calls, else stop.
+	Stop tenon.StopReason `yaml:"stop"`
+	// Usage is what the answer says it cost; absent: it does not say.
+	Usage *Usage `yaml:"usage"`
+	// Error ends the request instead of an answer. Text and thinking of the
+	// step are streamed first.
+	Error *Failure `yaml:"error"`
+	// Repeat plays the step several times; "forever" without end.
+	Repeat Repeat `yaml:"repeat"`
+
+	line int
+}
+
+// Call is one tool call of a step.
+type Call struct {
+	Name string `yaml:"name"`
+	// Arguments as YAML; absent means {}.
+	Arguments yaml.Node `yaml:"arguments"`
+	// Raw is the text of the arguments instead; it need not be valid JSON.
+	Raw string `yaml:"raw"`
+	// ID of the call; default call_STEP_INDEX.
+	ID string `yaml:"id"`
+
+	args json.RawMessage
+}
+
+// Usage counts tokens.
+type Usage struct {
+	Input  int `yaml:"input_tokens"`
+	Output int `yaml:"output_tokens"`
+}
+
+// Failure is an error of the model's provider.
+type Failure struct {
+	// Code is one of tenon's error codes; default model_error.
+	Code tenon.Code `yaml:"code"`
+	// Status is the HTTP status that the message names.
+	Status  int    `yaml:"status"`
+	Message string `yaml:"message"`
+}
+
+// Repeat is how often a step is played: 0 and 1 mean once.
+type Repeat int
+
+// Forever repeats a step without end.
+const Forever Repeat = math.MaxInt32
+
+// UnmarshalYAML reads a count or the word forever.
+func (r *Repeat) UnmarshalYAML(n *yaml.Node) error {
+	if n.Value == "forever" {
+		*r = Forever
+		return nil
+	}
+	var i int
+	if err := n.Decode(&i); err != nil || i < 1 || i >= int(Forever) {
+		return fmt.Errorf("line %d: repeat must be a count from 1 or forever, not '%s'", n.Line, n.Value)
+	}
+	*r = Repeat(i)
+	return nil
+}
+
+// Strings is a list of texts; one text alone need not be a list.
+type Strings []string
+
+// UnmarshalYAML reads a text or a list of texts.
+func (s *Strings) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode {
+		*s = Strings{n.Value}
+		return nil
+	}
+	var list []string
+	if err := n.Decode(&list); err != nil {
+		return err
+	}
+	*s = list
+	return nil
+}
+
+type file struct {
+	Steps         []yaml.Node `yaml:"steps"`
+	Conversations []struct {
+		Match Strings     `yaml:"match"`
+		Steps []yaml.Node `yaml:"steps"`
+	} `yaml:"conversations"`
+}
+
+// Load reads a script from a file. Errors have code not_found, too_large or
+// config, with the file and the line.
+func Load(path string) (*Model, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, tenon.Errorf(tenon.CodeNotFound, "script %s: %w; name a file of steps", path, cause(err))
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	switch {
+	case err != nil:
+		return nil, tenon.Errorf(tenon.CodeNotFound, "script %s: %w", path, cause(err))
+	case len(data) > maxFile:
+		return nil, tenon.Errorf(tenon.CodeTooLarge, "script %s: larger than %d bytes", path, maxFile)
+	}
+	return Parse(path, data)
+}
+
+func cause(err error) error {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+// Parse reads a script from memory; name stands in errors and in the model's
+// name.
+func Parse(name string, data []byte) (*Model, error) {
+	fail := func(err error) (*Model, error) {
+		return nil, tenon.Errorf(tenon.CodeConfig, "script %s: %w", name, plain(err))
+	}
+	var f file
+	if err := decode(data, &f); err != nil {
+		return fail(err)
+	}
+	m := &Model{name: name}
+	if len(f.Conversations) == 0 {
+		steps, err := readSteps(f.Steps)
+		if err != nil {
+			return fail(err)
+		}
+		m.conversations = []Conversation{{Steps: steps}}
+	}
+	if len(f.Steps) > 0 && len(f.Conversations) > 0 {
+		return fail(errors.New("it has both steps and conversations; put the steps into a conversation"))
+	}
+	for _, c := range f.Conversations {
+		steps, err := readSteps(c.Steps)
+		if err != nil {
+			return fail(err)
+		}
+		m.conversations = append(m.conversations, Conversation{c.Match, steps})
+	}
+	for _, c := range m.conversations {
+		if len(c.Steps) == 0 {
+			return fail(errors.New("no steps; a script is a list of answers under the key steps"))
+		}
+	}
+	return m, nil
+}
+
+func decode(data []byte, out any) error {
+	l, err := yaml.NewLoader(bytes.NewReader(data), yaml.WithKnownFields(), yaml.WithUniqueKeys())
+	if err != nil {
+		return err
+	}
+	if err := l.Load(out); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+// plain takes the YAML library's own words off an error and keeps the lines.
+func plain(err error) error {
+	var many *yaml.LoadErrors
+	var one *yaml.LoadError
+	switch {
+	case errors.As(err, &many):
+		var texts []string
+		for _, e := range many.Errors {
+			texts = append(texts, fmt.Sprintf("line %d: %s", e.Mark.Line, e.Message))
+		}
+		return errors.New(strings.Join(texts, "; "))
+	case errors.As(err, &one):
+		return fmt.Errorf("line %d: %s", one.Mark.Line, one.Message)
+	}
+	return err
+}
+
+func readSteps(nodes []yaml.Node) ([]Step, error) {
+	steps := make([]Step, len(nodes))
+	for i := range nodes {
+		s := &steps[i]
+		if err := nodes[i].Load(s, yaml.WithKnownFields(), yaml.WithUniqueKeys()); err != nil {
+			return nil, fmt.Errorf("step %d: %w", i+1, plain(err))
+		}
+		s.line = nodes[i].Line
+		if err := s.check(); err != nil {
+			return nil, fmt.Errorf("step %d (line %d): %w", i+1, s.line, err)
+		}
+	}
+	return steps, nil
+}
+
+func (s *Step) check() error {
+	for i := range s.Calls {
+		c := &s.Calls[i]
+		switch {
+		case c.Name == "":
+			return fmt.Errorf("call %d has no name", i+1)
+		case c.Raw != "" && c.Arguments.Kind != 0:
+			return fmt.Errorf("call %s has both arguments and raw", c.Name)
+		case c.Raw != "":
+			continue
+		}
+		c.args = json.RawMessage("{}")
+		if c.Arguments.Kind != 0 && c.Arguments.Tag != "!!null" {
+			js, err := appendJSON(nil, &c.Arguments)
+			if err != nil {
+				return fmt.Errorf("arguments of %s: %w", c.Name, err)
+			}
+			c.args = js
+		}
+	}
+	switch s.Stop {
+	case "", tenon.StopEnd, tenon.StopToolUse, tenon.StopMaxTokens, tenon.StopContextFull, tenon.StopContentFilter,
+		tenon.StopPause, tenon.StopBadCall, tenon.StopError, tenon.StopCancelled:
+	default:
+		return fmt.Errorf("no stop reason '%s'; one of stop, tool_use, max_tokens, context_full, content_filter, pause, bad_call, error", s.Stop)
+	}
+	if s.Delay < 0 || s.ChunkDelay < 0 || s.Chunk < 0 {
+		return errors.New("delay, chunk_delay and chunk must not be negative")
+	}
+	return nil
+}
+
+// appendJSON writes a YAML value as JSON with its keys in the order of the
+// file and its numbers digit by digit, so that what a script says is what is
+// sent.
+func appendJSON(dst []byte, n *yaml.Node) ([]byte, error) {
+	var err error
+	switch n.Kind {
+	case yaml.AliasNode:
+		return nil, fmt.Errorf("line %d: aliases are not supported in arguments", n.Line)
+	case yaml.MappingNode:
+		dst = append(dst, '{')
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = model.AppendString(dst, n.Content[i].Value)
+			dst = append(dst, ':')
+			if dst, err = appendJSON(dst, n.Content[i+1]); err != nil {
+				return nil, err
+			}
+		}
+		return append(dst, '}'), nil
+	case yaml.SequenceNode:
+		dst = append(dst, '[')
+		for i, e := range n.Content {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			if dst, err = appendJSON(dst, e); err != nil {
+				return nil, err
+			}
+		}
+		return append(dst, ']'), nil
+	}
+	tag := n.ShortTag()
+	if (tag == "!!int" || tag == "!!float" || tag == "!!bool" || tag == "!!null") && json.Valid([]byte(n.Value)) {
+		return append(dst, n.Value...), nil
+	}
+	if tag == "!!str" || tag == "!!timestamp" || tag == "!!binary" {
+		return model.AppendString(dst, n.Value), nil
+	}
+	var v any
+	if err := n.Decode(&v); err != nil {
+		return nil, err
+	}
+	js, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("line %d: %w", n.Line, err)
+	}
+	return append(dst, js...), nil
+}

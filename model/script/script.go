@@ -1,0 +1,350 @@
+package script
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model"
+)
+
+// Model plays a script. It is immutable and safe for concurrent use.
+type Model struct {
+	name          string
+	conversations []Conversation
+}
+
+// New loads the script of a model's config: models.NAME.path.
+func New(cfg model.Config) (*Model, error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	return Load(cfg.Path)
+}
+
+// Name returns "script/" and the file's name without its folder.
+func (m *Model) Name() string { return "script/" + filepath.Base(m.name) }
+
+// mark is the opaque part that says which step an answer came from.
+type mark struct {
+	Conversation int `json:"conversation"`
+	Step         int `json:"step"` // counts from 0, repetitions included
+}
+
+// Generate answers with the step that the messages lead to; see the package
+// comment. Errors have the code of the step's own error, or model_error where
+// an expectation fails or the script has ended.
+func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[tenon.Delta, error] {
+	return func(yield func(tenon.Delta, error) bool) {
+		conv, at, err := m.position(req.Messages)
+		if err != nil {
+			yield(tenon.Delta{}, err)
+			return
+		}
+		s := m.step(conv, at)
+		if s == nil {
+			yield(tenon.Delta{}, tenon.Errorf(tenon.CodeModel,
+				"script %s: no step %d; the request comes after the last step, so add one or end the run earlier", m.name, at+1))
+			return
+		}
+		if err := m.expect(s, at, req); err != nil {
+			yield(tenon.Delta{}, err)
+			return
+		}
+		p := player{ctx: ctx, step: s, yield: yield}
+		if !p.play() {
+			if p.err != nil {
+				yield(tenon.Delta{}, p.err)
+			}
+			return
+		}
+		if s.Error != nil {
+			yield(tenon.Delta{}, s.Error.as(m.name))
+			return
+		}
+		resp := s.response(mark{conv, at})
+		resp.Model = m.Name()
+		yield(tenon.Delta{Kind: tenon.DeltaResponse, Response: resp}, nil)
+	}
+}
+
+// position finds the step that answers the messages.
+func (m *Model) position(msgs []*tenon.Message) (conv, step int, err error) {
+	lastUser := -1
+	for i := len(msgs) - 1; i >= 0; i-- {
+		if msgs[i].Role == tenon.RoleUser && lastUser < 0 {
+			lastUser = i
+		}
+		mk, ok := markOf(msgs[i])
+		if !ok || mk.Conversation >= len(m.conversations) {
+			continue
+		}
+		if lastUser > i && m.step(mk.Conversation, mk.Step+1) == nil {
+			break // played to its end; a new question starts over
+		}
+		return mk.Conversation, mk.Step + 1, nil
+	}
+	question := ""
+	if lastUser >= 0 {
+		question = msgs[lastUser].Text()
+	}
+	for _, msg := range msgs[lastUser+1:] {
+		if _, ok := markOf(msg); msg.Role == tenon.RoleAssistant && !ok {
+			step++
+		}
+	}
+	for i, c := range m.conversations {
+		if len(c.Match) == 0 || slices.ContainsFunc(c.Match, func(s string) bool {
+			return strings.Contains(strings.ToLower(question), strings.ToLower(s))
+		}) {
+			return i, step, nil
+		}
+	}
+	return 0, 0, tenon.Errorf(tenon.CodeModel, "script %s: no conversation matches %q", m.name, short(question))
+}
+
+func markOf(msg *tenon.Message) (mark, bool) {
+	if msg.Role != tenon.RoleAssistant {
+		return mark{}, false
+	}
+	for _, p := range msg.Parts {
+		var mk mark
+		if p.Type == tenon.PartOpaque && p.Wire == model.WireScript && json.Unmarshal(p.Raw, &mk) == nil &&
+			mk.Conversation >= 0 && mk.Step >= 0 {
+			return mk, true
+		}
+	}
+	return mark{}, false
+}
+
+// step returns the step at a position that counts repetitions, or nil.
+func (m *Model) step(conv, at int) *Step {
+	steps := m.conversations[conv].Steps
+	for i := range steps {
+		n := max(1, int(steps[i].Repeat))
+		if at < n || steps[i].Repeat == Forever {
+			return &steps[i]
+		}
+		at -= n
+	}
+	return nil
+}
+
+func (m *Model) expect(s *Step, at int, req *tenon.Request) error {
+	last := ""
+	if n := len(req.Messages); n > 0 {
+		last = textOf(req.Messages[n-1])
+	}
+	for _, want := range s.Expect {
+		if !strings.Contains(last, want) && !strings.Contains(req.System, want) {
+			return tenon.Errorf(tenon.CodeModel, "script %s:%d: step %d expects %q in the last message or the system prompt; the last message is %q",
+				m.name, s.line, at+1, want, short(last))
+		}
+	}
+	for _, want := range s.ExpectTools {
+		if !slices.ContainsFunc(req.Tools, func(t tenon.Tool) bool { return t.Name == want }) {
+			names := make([]string, len(req.Tools))
+			for i, t := range req.Tools {
+				names[i] = t.Name
+			}
+			return tenon.Errorf(tenon.CodeModel, "script %s:%d: step %d expects the tool %s; on offer: %s",
+				m.name, s.line, at+1, want, short(strings.Join(names, ", ")))
+		}
+	}
+	return nil
+}
+
+func textOf(msg *tenon.Message) string {
+	texts := []string{msg.Text()}
+	for _, p := range msg.Parts {
+		if p.Result != nil {
+			texts = append(texts, model.ResultText(p.Result))
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+func short(s string) string {
+	const most = 300
+	if utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	return string([]rune(s)[:most]) + "…"
+}
+
+// Unconsumed returns an error that names the steps which the conversation did
+// not reach, and nil where all were used. It is asked with the messages of a
+// run that has ended; steps that repeat forever need no use.
+func (m *Model) Unconsumed(msgs []*tenon.Message) error {
+	conv, next := 0, 0
+	for i := len(msgs) - 1; i >= 0; i-- {
+		if mk, ok := markOf(msgs[i]); ok && mk.Conversation < len(m.conversations) {
+			conv, next = mk.Conversation, mk.Step+1
+			break
+		}
+	}
+	if next == 0 {
+		var err error
+		if conv, next, err = m.position(msgs); err != nil {
+			return err
+		}
+	}
+	var left []string
+	at := 0
+	for _, s := range m.conversations[conv].Steps {
+		n := max(1, int(s.Repeat))
+		if s.Repeat == Forever {
+			break
+		}
+		if at += n; at > next {
+			left = append(left, fmt.Sprintf("step %d (line %d)", at, s.line))
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return tenon.Errorf(tenon.CodeModel, "script %s: the run ended before %s; it expected more requests",
+		m.name, strings.Join(left, ", "))
+}
+
+func (f *Failure) as(name string) error {
+	code, text := f.Code, f.Message
+	if code == "" {
+		code = tenon.CodeModel
+	}
+	if text == "" {
+		text = string(code)
+	}
+	if f.Status != 0 {
+		return tenon.Errorf(code, "script %s: HTTP %d: %s", name, f.Status, text)
+	}
+	return tenon.Errorf(code, "script %s: %s", name, text)
+}
+
+func (s *Step) response(mk mark) *tenon.Response {
+	msg := &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{}}
+	if s.Thinking != "" {
+		msg.Parts = append(msg.Parts, tenon.Part{Type: tenon.PartThinking, Text: s.Thinking, Wire: model.WireScript})
+	}
+	if s.Text != "" {
+		msg.Parts = append(msg.Parts, tenon.Part{Type: tenon.PartText, Text: s.Text})
+	}
+	for i, c := range s.Calls {
+		call := &tenon.ToolCall{ID: c.ID, Name: c.Name, Arguments: slices.Clone(c.args)}
+		if call.ID == "" {
+			call.ID = fmt.Sprintf("call_%d_%d", mk.Step+1, i+1)
+		}
+		if c.Raw != "" {
+			if json.Valid([]byte(c.Raw)) {
+				call.Arguments = json.RawMessage(c.Raw)
+			} else {
+				call.Malformed = c.Raw
+			}
+		}
+		msg.Parts = append(msg.Parts, tenon.Part{Type: tenon.PartCall, Call: call})
+	}
+	raw, _ := json.Marshal(mk) // two numbers
+	msg.Parts = append(msg.Parts, tenon.Part{Type: tenon.PartOpaque, Wire: model.WireScript, Raw: raw})
+	resp := &tenon.Response{Message: msg, Stop: s.Stop, RawStop: string(s.Stop), ID: fmt.Sprintf("script_%d", mk.Step+1)}
+	if resp.Stop == "" {
+		resp.Stop = tenon.StopEnd
+		if len(s.Calls) > 0 {
+			resp.Stop = tenon.StopToolUse
+		}
+	}
+	if s.Usage != nil {
+		resp.Usage = &tenon.Usage{Input: s.Usage.Input, Output: s.Usage.Output}
+	}
+	return resp
+}
+
+// player streams one step.
+type player struct {
+	ctx   context.Context
+	step  *Step
+	yield func(tenon.Delta, error) bool
+	err   error
+}
+
+// play streams the deltas and reports whether the answer is to follow.
+func (p *player) play() bool {
+	s := p.step
+	if !p.wait(s.Delay) {
+		return false
+	}
+	if s.Partial != "" {
+		if !p.stream(tenon.DeltaText, s.Partial) ||
+			!p.yield(tenon.Delta{Kind: tenon.DeltaReset, Text: "the connection broke (scripted)"}, nil) {
+			return false
+		}
+	}
+	if !p.stream(tenon.DeltaThinking, s.Thinking) || !p.stream(tenon.DeltaText, s.Text) {
+		return false
+	}
+	for _, c := range s.Calls {
+		if !p.yield(tenon.Delta{Kind: tenon.DeltaCall, Text: c.Name}, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *player) stream(kind, text string) bool {
+	for len(text) > 0 {
+		n := p.piece(text)
+		if !p.yield(tenon.Delta{Kind: kind, Text: text[:n]}, nil) {
+			return false
+		}
+		if text = text[n:]; text != "" && !p.wait(p.step.ChunkDelay) {
+			return false
+		}
+	}
+	return p.wait(0)
+}
+
+// piece returns the length of the first piece of text: a word with the space
+// behind it, or a number of characters.
+func (p *player) piece(text string) int {
+	if p.step.Chunk == 0 {
+		if i := strings.IndexByte(text, ' '); i >= 0 {
+			return i + 1
+		}
+		return len(text)
+	}
+	n := 0
+	for i := 0; i < p.step.Chunk && n < len(text); i++ {
+		_, size := utf8.DecodeRuneInString(text[n:])
+		n += size
+	}
+	return n
+}
+
+func (p *player) wait(d time.Duration) bool {
+	if d > 0 && p.ctx.Err() == nil {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-p.ctx.Done():
+		}
+	}
+	switch err := p.ctx.Err(); {
+	case err == nil:
+		return true
+	case errors.Is(err, context.DeadlineExceeded):
+		p.err = tenon.Errorf(tenon.CodeTimeout, "script: the deadline passed: %w", err)
+	default:
+		p.err = tenon.Errorf(tenon.CodeCancelled, "script: cancelled: %w", err)
+	}
+	return false
+}
+
+var _ tenon.Model = (*Model)(nil)
