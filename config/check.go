@@ -1,0 +1,394 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"net/url"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/model"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// checker looks at what goes beyond types: references, files, keys that need or
+// exclude each other.
+type checker struct {
+	*decoder
+	c    *Config
+	root *node
+}
+
+// where returns the value at a path, else the key of the entry that it is
+// missing from, else the top of the file.
+func (k *checker) where(path string) *node {
+	if n := k.nodes[path]; n != nil {
+		return n
+	}
+	for path != "" {
+		if n := k.keyed[path]; n != nil {
+			return n
+		}
+		path = path[:max(0, strings.LastIndexByte(path, '.'))]
+	}
+	return k.root
+}
+
+func (k *checker) bad(path, hint, format string, args ...any) {
+	k.add(k.where(path), path, fmt.Sprintf(format, args...), hint)
+}
+
+func (k *checker) note(path, hint, format string, args ...any) {
+	k.warn(k.where(path), path, fmt.Sprintf(format, args...), hint)
+}
+
+// has reports whether the file says something at the path.
+func (k *checker) has(path string) bool { return k.nodes[path] != nil }
+
+func (k *checker) run() {
+	if k.has("version") && k.c.Version != 1 && !k.failedUnder("version") {
+		k.bad("version", "", "this tenon reads version 1, not %d", k.c.Version)
+	}
+	for _, name := range k.order["secrets"] {
+		p := "secrets." + name
+		k.oneSource(k.nodes[p], place{path: p}, k.c.Secrets[name])
+		k.secretFile(k.c.Secrets[name], p)
+	}
+	for p, ref := range k.secrets {
+		if _, ok := k.c.Secrets[ref.name]; ref.name != "" && !ok {
+			k.bad(p, k.known("secrets"), "no secret '%s'", ref.name)
+		}
+		k.secretFile(ref, p)
+	}
+	for _, name := range k.order["servers"] {
+		k.server("servers."+name, name, k.c.Servers[name])
+	}
+	k.tools()
+	for _, name := range k.order["models"] {
+		k.model("models."+name, name, k.c.Models[name])
+	}
+	for _, name := range k.order["agents"] {
+		k.agent("agents."+name, k.c.Agents[name])
+	}
+}
+
+// known lists what a reference may name.
+func (k *checker) known(kind string) string {
+	names := slices.Sorted(slices.Values(k.order[kind]))
+	if len(names) == 0 {
+		return "the file names no " + kind
+	}
+	return kind + ": " + strings.Join(names, ", ")
+}
+
+// secretFile warns of a file that others may read. A file that is missing is
+// an error only of what needs the secret.
+func (k *checker) secretFile(s SecretSource, p string) {
+	if s.File == "" {
+		return
+	}
+	if st, err := os.Stat(s.File); err == nil && st.Mode().IsRegular() && st.Mode().Perm()&0o077 != 0 {
+		k.note(p+".file", "chmod 600 "+s.File, "others can read %s (mode %04o)", s.File, st.Mode().Perm())
+	}
+}
+
+var (
+	stdioKeys = []string{"command", "args", "cwd", "env", "env_file", "inherit_env"}
+	httpKeys  = []string{"url", "headers", "auth", "sse_read_timeout", "terminate_on_close"}
+)
+
+func (k *checker) server(p, name string, s servers.Config) {
+	n := k.nodes[p]
+	if n == nil || n.kind != mapNode {
+		if n != nil && n.isNull() {
+			k.bad(p, "", "'command' or 'url' is required")
+		}
+		return
+	}
+	k.globs(p+".include", s.Include)
+	k.globs(p+".exclude", s.Exclude)
+	hasCommand, hasURL := k.has(p+".command"), k.has(p+".url")
+	transport, other := s.Transport, []string(nil)
+	switch {
+	case hasCommand && hasURL:
+		later := "command"
+		if a, b := k.nodes[p+".command"], k.nodes[p+".url"]; b.line > a.line || b.line == a.line && b.col > a.col {
+			later = "url"
+		}
+		k.bad(p+"."+later, "stdio needs 'command', http needs 'url'", "'command' and 'url' together: a server has one of them")
+		return
+	case transport == "" && k.has(p+".transport"):
+		return // its value was refused
+	case transport == "" && hasCommand:
+		transport = servers.TransportStdio
+	case transport == "" && hasURL:
+		transport = servers.TransportHTTP
+	case transport == "":
+		k.bad(p, "", "'command' or 'url' is required")
+		return
+	}
+	if transport == servers.TransportStdio {
+		other = httpKeys
+		if !hasCommand || s.Command == "" && k.nodes[p+".command"].val == "" && k.nodes[p+".command"].tag == "!!str" {
+			k.bad(p+".command", "", "'command' is required for stdio transport")
+		}
+		k.files(p, name, s)
+	} else {
+		other = stdioKeys
+		k.address(p, s, hasURL)
+	}
+	for _, key := range other {
+		if k.has(p + "." + key) {
+			k.add(k.keyed[p+"."+key], p+"."+key, fmt.Sprintf("'%s' has no effect for %s transport", key, transport), "")
+		}
+	}
+	for _, v := range k.order[p+".env"] {
+		if strings.ContainsAny(v, "=\x00") || v == "" {
+			k.bad(p+".env."+v, "", "not the name of a variable")
+		}
+		k.literal(p+".env."+v, s.Env[v])
+	}
+}
+
+// files checks the working directory and reads the env_file of a process.
+func (k *checker) files(p, name string, s servers.Config) {
+	if !s.IsEnabled() {
+		return
+	}
+	if s.Cwd != "" && !folder(s.Cwd) {
+		k.bad(p+".cwd", "", "no folder %s", s.Cwd)
+	}
+	if s.EnvFile == "" {
+		return
+	}
+	b, err := readFile(s.EnvFile, maxBytes)
+	if err != nil {
+		k.bad(p+".env_file", "", "%s", reason(err))
+		return
+	}
+	env, bad := parseEnv(b)
+	if bad > 0 {
+		k.bad(p+".env_file", "a line is KEY=VALUE, with quotes closed, or a comment", "%s: line %d cannot be read", s.EnvFile, bad)
+	}
+	k.c.envs[name] = env
+}
+
+func (k *checker) address(p string, s servers.Config, hasURL bool) {
+	credential := s.Auth.Type != "" && s.Auth.Type != servers.AuthNone
+	for _, h := range k.order[p+".headers"] {
+		hp := p + ".headers." + h
+		if !validHeader(h) {
+			k.bad(hp, "", "'%s' is not the name of a header", h)
+		}
+		if strings.ContainsAny(s.Headers[h], "\r\n\x00") {
+			k.bad(hp, "", "a header is one line")
+		}
+		k.literal(hp, s.Headers[h])
+		if strings.EqualFold(h, "Authorization") {
+			if credential {
+				k.note(hp, "remove one of them", "'Authorization' together with 'auth': the header wins")
+			}
+			credential = true
+		}
+	}
+	k.auth(p+".auth", s.Auth)
+	at := p + ".url"
+	switch {
+	case !hasURL || s.URL == "" && k.nodes[at].tag == "!!str" && k.nodes[at].val == "":
+		k.bad(at, "", "'url' is required for http transport")
+		return
+	case s.URL == "" || !s.IsEnabled() && strings.Contains(s.URL, "${"):
+		return // refused already, or not resolved
+	}
+	u, err := url.Parse(s.URL)
+	switch {
+	case err != nil || u.Host == "" && u.Scheme == "http" || u.Host == "" && u.Scheme == "https":
+		k.bad(at, "", "not a URL")
+	case u.Scheme == "ws" || u.Scheme == "wss":
+		k.bad(at, "", "'websocket' is not supported by this version yet")
+	case u.Scheme != "http" && u.Scheme != "https":
+		k.bad(at, "", "'url' must begin with https:// or http://")
+	case u.Scheme == "http" && !local(u.Hostname()):
+		message := "'url' must use https:// (or http:// for localhost)"
+		if credential {
+			message += ": a credential would go over it unencrypted"
+		}
+		k.note(at, "", "%s", message)
+	}
+	if u != nil && u.User != nil {
+		k.note(at, "use auth: {type: basic, secret: NAME}", "a literal credential in the file")
+	}
+}
+
+func (k *checker) auth(p string, a servers.Auth) {
+	if n := k.nodes[p]; n == nil || n.kind != mapNode || len(n.keys) == 0 || a.Type == "" && k.has(p+".type") {
+		return
+	}
+	secret := k.has(p + ".secret")
+	switch a.Type {
+	case "":
+		k.bad(p, "types: none, bearer, basic, api_key, header", "'type' is required")
+		return
+	case servers.AuthNone:
+		if secret {
+			k.bad(p+".secret", "", "'secret' has no effect for auth type none")
+		}
+	default:
+		if !secret {
+			k.bad(p, "", "'secret' is required for auth type %s", a.Type)
+		}
+	}
+	switch {
+	case a.Type == servers.AuthHeader && !k.has(p+".header"):
+		k.bad(p, "", "'header' is required for auth type header")
+	case a.Type != servers.AuthHeader && a.Type != servers.AuthAPIKey && k.has(p+".header"):
+		k.bad(p+".header", "", "'header' has no effect for auth type %s", a.Type)
+	case a.Header != "" && !validHeader(a.Header) && !strings.Contains(a.Header, "${"):
+		k.bad(p+".header", "", "'%s' is not the name of a header", a.Header)
+	}
+}
+
+// literal warns of a value that looks like a token and is written in the file.
+func (k *checker) literal(p, expanded string) {
+	n := k.nodes[p]
+	if n == nil || n.val != expanded || !looksLikeToken(n.val) {
+		return
+	}
+	k.note(p, "put it into a variable and write ${NAME}", "a literal token in the file")
+	if f := n.src.path; f != "" {
+		if st, err := os.Stat(f); err == nil && st.Mode().Perm()&0o077 != 0 {
+			k.note(p, "chmod 600 "+n.src.label, "others can read the file that holds it (mode %04o)", st.Mode().Perm())
+		}
+	}
+}
+
+func (k *checker) globs(p string, globs []string) {
+	for i, g := range globs {
+		if at := index(p, i); k.nodes[at] != nil && k.nodes[at].tag == "!!str" {
+			if _, err := path.Match(g, ""); err != nil || g == "" {
+				k.bad(at, "* is any text, ? one character, [a-z] a range", "'%s' is not a glob", g)
+			}
+		}
+	}
+}
+
+func (k *checker) tools() {
+	seen := map[[2]string]string{}
+	for _, name := range k.order["tools"] {
+		p, t := "tools."+name, k.c.Tools[name].WithDefaults(name)
+		switch _, ok := k.c.Servers[t.Server]; {
+		case !k.has(p + ".server"):
+			if n := k.nodes[p]; n != nil && (n.kind == mapNode || n.isNull()) {
+				k.bad(p+".server", k.known("servers"), "'server' is required")
+			}
+			continue
+		case t.Server == "" && k.nodes[p+".server"].tag != "!!str":
+			continue
+		case !ok:
+			k.bad(p+".server", k.hintFor(t.Server, "servers"), "no server '%s'", t.Server)
+			continue
+		}
+		id := [2]string{t.Server, t.RemoteName}
+		if other, ok := seen[id]; ok {
+			k.bad(p, "one tool has one entry", "covers the same tool as tools.%s: '%s' of server '%s'", other, t.RemoteName, t.Server)
+			continue
+		}
+		seen[id] = name
+		a := t.Annotations
+		if a.ReadOnly != nil && *a.ReadOnly && a.Destructive != nil && *a.Destructive {
+			k.bad(p+".annotations.destructive", "", "a tool cannot be read_only and destructive")
+		}
+	}
+}
+
+// hintFor is the list of what a reference may name.
+func (k *checker) hintFor(name, kind string) string {
+	if near := nearest(name, k.order[kind]); near != "" && len(k.order[kind]) > 8 {
+		return "did you mean '" + near + "'?"
+	}
+	return k.known(kind)
+}
+
+func (k *checker) model(p, name string, m model.Config) {
+	n := k.nodes[p]
+	if n == nil || n.kind != mapNode && !n.isNull() {
+		return
+	}
+	if k.has(p+".provider") && m.Provider == "" { // refused already
+		return
+	}
+	for _, h := range k.order[p+".headers"] {
+		if !validHeader(h) {
+			k.bad(p+".headers."+h, "", "'%s' is not the name of a header", h)
+		}
+		k.literal(p+".headers."+h, m.Headers[h])
+	}
+	if m.Provider == "script" {
+		for _, key := range []string{"model", "base_url", "api_key", "headers"} {
+			if k.has(p + "." + key) {
+				k.add(k.keyed[p+"."+key], p+"."+key, fmt.Sprintf("'%s' has no effect for provider script", key), "")
+			}
+		}
+		if _, err := os.Stat(m.Path); m.Path != "" && errors.Is(err, fs.ErrNotExist) {
+			k.bad(p+".path", "", "no file %s", m.Path)
+		}
+	} else if m.Provider != "" && k.has(p+".path") {
+		k.add(k.keyed[p+".path"], p+".path", fmt.Sprintf("'path' has no effect for provider %s", m.Provider), "")
+	}
+	if k.failedUnder(p) {
+		return
+	}
+	m.Name = name
+	if err := m.Check(); err != nil {
+		at, message, ok := strings.Cut(err.Error(), ": ")
+		if !ok || !strings.HasPrefix(at, p) {
+			at, message = p, err.Error()
+		}
+		k.bad(at, "", "%s", message)
+		return
+	}
+	if u, err := url.Parse(m.BaseURL); err == nil && u.Scheme == "http" && !local(u.Hostname()) && k.has(p+".api_key") {
+		k.note(p+".base_url", "", "'base_url' must use https:// (or http:// for localhost): a credential would go over it unencrypted")
+	}
+}
+
+func (k *checker) failedUnder(p string) bool {
+	return slices.ContainsFunc(k.errs, func(e Error) bool { return e.Path == p || strings.HasPrefix(e.Path, p+".") })
+}
+
+func (k *checker) agent(p string, a agent.Config) {
+	if _, ok := k.c.Models[a.Model]; a.Model != "" && !ok {
+		k.bad(p+".model", k.hintFor(a.Model, "models"), "no model '%s'", a.Model)
+	}
+	if k.has(p+".instructions.text") && k.has(p+".instructions.file") {
+		k.bad(p+".instructions.file", "", "'text' and 'file' together: instructions have one of them")
+	} else if f := a.Instructions.File; f != "" {
+		if _, err := readFile(f, maxBytes); err != nil {
+			k.bad(p+".instructions.file", "", "%s", reason(err))
+		}
+	}
+	k.globs(p+".tools.include", a.Tools.Include)
+	k.globs(p+".tools.exclude", a.Tools.Exclude)
+}
+
+// local reports whether a host is this machine: decided on the parsed host,
+// never by prefix.
+func local(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.IsLoopback()
+}
+
+// validHeader reports whether s is a token of RFC 9110, section 5.6.2.
+func validHeader(s string) bool {
+	return s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
+	}) < 0
+}

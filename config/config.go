@@ -1,0 +1,229 @@
+package config
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/model"
+	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// Config is tenon.yaml. As [Load] returns it, every entry has its defaults,
+// variables are expanded, and paths are absolute. Secrets are empty: take
+// entries with [Config.Server] and [Config.Model] to have them resolved.
+type Config struct {
+	// Address of the JSON Schema, for editors; never read.
+	Schema string `yaml:"$schema"`
+	// Format of the file.
+	Version int `yaml:"version" default:"1"`
+	// Name of the project.
+	Name string `yaml:"name" default:"folder name"`
+	// Where to read secrets: name -> env, file or command; never a literal value. A secret is read when something that uses it starts.
+	Secrets map[string]SecretSource `yaml:"secrets"`
+	// MCP servers.
+	Servers map[string]servers.Config `yaml:"servers"`
+	// What is said about single tools; the key is the name that the model sees.
+	Tools map[string]policy.Tool `yaml:"tools"`
+	// Language models. The first one is the default.
+	Models map[string]model.Config `yaml:"models"`
+	// Agents. `default` is used where none is named.
+	Agents map[string]agent.Config `yaml:"agents"`
+	// Limits of a run, for all agents.
+	Limits agent.Limits `yaml:"limits"`
+	// Rules for tool calls. The most specific block wins, key by key: tools.NAME.policy, then servers.NAME.policy, then policy.defaults.
+	Policy policy.Config `yaml:"policy"`
+	// Where runs are kept.
+	Store Store `yaml:"store"`
+	// Logs.
+	Telemetry Telemetry `yaml:"telemetry"`
+
+	// File is the file as the user would name it, Path the absolute one (empty
+	// for stdin), Dir its folder.
+	File string `yaml:"-"`
+	Path string `yaml:"-"`
+	Dir  string `yaml:"-"`
+	// Found says that the file was found and not named: a person has to agree
+	// before its commands are started and its addresses are called.
+	Found bool `yaml:"-"`
+	// Warnings are in file order.
+	Warnings []Error `yaml:"-"`
+
+	vars    *variables
+	nodes   map[string]*node
+	order   map[string][]string
+	secrets map[string]SecretSource
+	envs    map[string]map[string]string // server → what its env_file holds
+}
+
+// SecretSource says where the value of a secret is read: exactly one of its
+// keys is set.
+type SecretSource struct {
+	// Environment variable.
+	Env string `yaml:"env"`
+	// File: the text in it, or a JSON object with login and password. A mode wider than 0600 warns.
+	File string `yaml:"file"`
+	// Program and arguments; the value is the first line of its output. Never through a shell.
+	Command []string `yaml:"command"`
+
+	name string // a reference to an entry of secrets instead
+}
+
+// Store says where runs are kept.
+type Store struct {
+	// SQLite file.
+	Path string `yaml:"path" default:".tenon/tenon.db"`
+}
+
+// Telemetry says what tenon tells about itself.
+type Telemetry struct {
+	// Least level that is logged.
+	LogLevel string `yaml:"log_level" enum:"debug,info,warn,error" default:"info"`
+	// Form of the log on stderr.
+	LogFormat string `yaml:"log_format" enum:"text,json" default:"text"`
+}
+
+// WithDefaults returns a copy with the values that are absent filled in.
+func (t Telemetry) WithDefaults() Telemetry {
+	t.LogLevel = cmp.Or(t.LogLevel, "info")
+	t.LogFormat = cmp.Or(t.LogFormat, "text")
+	return t
+}
+
+// ServerNames returns the names of the servers that are enabled, in file order.
+func (c *Config) ServerNames() []string {
+	return slices.DeleteFunc(slices.Clone(c.order["servers"]), func(n string) bool { return !c.Servers[n].IsEnabled() })
+}
+
+// ModelNames returns the names of the models in file order; the first is the default.
+func (c *Config) ModelNames() []string { return slices.Clone(c.order["models"]) }
+
+// AgentNames returns the names of the agents in file order.
+func (c *Config) AgentNames() []string { return slices.Clone(c.order["agents"]) }
+
+// ToolNames returns the keys of tools in file order.
+func (c *Config) ToolNames() []string { return slices.Clone(c.order["tools"]) }
+
+// Origin returns "FILE:LINE" of a value, such as servers.github.timeout, or
+// "default" where the file does not say it.
+func (c *Config) Origin(path string) string {
+	if n := c.nodes[path]; n != nil {
+		return fmt.Sprintf("%s:%d", n.src.label, n.line)
+	}
+	return "default"
+}
+
+// Server returns a server's entry ready to start: its secret is resolved, and
+// Env holds what env_file and env say. The error has code not_found (with the
+// known names), invalid (not enabled), or that of [Config.Resolve].
+func (c *Config) Server(ctx context.Context, name string) (servers.Config, error) {
+	s, ok := c.Servers[name]
+	if !ok {
+		return s, noEntry("server", name, c.order["servers"])
+	}
+	if !s.IsEnabled() {
+		return s, tenon.Errorf(tenon.CodeInvalid, "server '%s' is not enabled: set servers.%s.enabled to true in %s", name, name, c.File)
+	}
+	if file := c.envs[name]; len(file) > 0 {
+		env := make(map[string]string, len(file)+len(s.Env))
+		for k, v := range file {
+			env[k] = v
+		}
+		for k, v := range s.Env {
+			env[k] = v
+		}
+		s.Env = env
+	}
+	if ref, ok := c.secrets["servers."+name+".auth.secret"]; ok && s.Auth.Type != servers.AuthNone {
+		var err error
+		if s.Auth.Secret, err = c.resolve(ctx, ref, "servers."+name+".auth.secret"); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// Model returns a model's entry with its secret resolved; "" is the first
+// model. Where the file names no api_key it comes from the provider's usual
+// variable, but only if the address is the provider's own; it may stay empty.
+// Errors are those of [Config.Server].
+func (c *Config) Model(ctx context.Context, name string) (model.Config, error) {
+	if first := c.order["models"]; name == "" && len(first) > 0 {
+		name = first[0]
+	}
+	m, ok := c.Models[name]
+	if !ok {
+		return m, noEntry("model", name, c.order["models"])
+	}
+	if ref, ok := c.secrets["models."+name+".api_key"]; ok {
+		var err error
+		if m.APIKey, err = c.resolve(ctx, ref, "models."+name+".api_key"); err != nil {
+			return m, err
+		}
+	} else if p, ok := model.Lookup(m.Provider); ok && p.KeyEnv != "" && m.BaseURL == p.BaseURL {
+		key, _ := c.vars.get(p.KeyEnv)
+		m.APIKey = tenon.NewSecret(key)
+	}
+	return m, nil
+}
+
+// Agent returns an agent's entry: its limits stand above the global ones, its
+// model is filled in where there is one, and Instructions.Text holds the text
+// of its file. The name "" is the entry default, else the only entry, else an
+// agent made of defaults. The error has code not_found or config.
+func (c *Config) Agent(name string) (agent.Config, error) {
+	names := c.order["agents"]
+	if name == "" {
+		if name = "default"; len(names) == 1 {
+			name = names[0]
+		}
+	}
+	a, ok := c.Agents[name]
+	if !ok && (name != "default" || len(names) > 0) {
+		return a, noEntry("agent", name, names)
+	}
+	if !ok {
+		a.Limits = c.Limits
+		a = a.WithDefaults()
+		if first := c.order["models"]; len(first) > 0 {
+			a.Model = first[0]
+		}
+	}
+	if f := a.Instructions.File; f != "" {
+		b, err := readFile(f, maxBytes)
+		if err != nil {
+			return a, &tenon.Error{Code: tenon.CodeConfig, Err: err,
+				Message: fmt.Sprintf("agents.%s.instructions.file: %s", name, reason(err))}
+		}
+		a.Instructions.Text = string(b)
+	}
+	return a, nil
+}
+
+func noEntry(kind, name string, known []string) error {
+	have := "the file names none"
+	if len(known) > 0 {
+		have = kind + "s: " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
+	}
+	return tenon.Errorf(tenon.CodeNotFound, "no %s '%s'; %s", kind, name, have)
+}
+
+// readFile reads a regular file of at most limit bytes.
+func readFile(path string, limit int64) ([]byte, error) {
+	st, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !st.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a file", path)
+	case st.Size() > limit:
+		return nil, fmt.Errorf("%s has more than %d bytes", path, limit)
+	}
+	return os.ReadFile(path)
+}

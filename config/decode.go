@@ -1,0 +1,396 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
+
+var (
+	durationType = reflect.TypeFor[time.Duration]()
+	secretType   = reflect.TypeFor[tenon.Secret]()
+)
+
+// field is one key of a config struct, as its tags describe it.
+type field struct {
+	index    int
+	name     string
+	alias    string   // another name that is accepted
+	enum     []string // the values that are accepted
+	later    []string // values of the format that this version does not support
+	min, max *float64
+	def      string // for the documentation
+	goName   string
+	typ      reflect.Type
+}
+
+// fields returns the keys of a config struct in the order of its fields.
+func fields(t reflect.Type) []field {
+	var out []field
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		name, _, _ := strings.Cut(sf.Tag.Get("yaml"), ",")
+		if !sf.IsExported() || name == "" || name == "-" {
+			continue
+		}
+		f := field{index: i, name: name, alias: sf.Tag.Get("alias"), def: sf.Tag.Get("default"), goName: sf.Name, typ: sf.Type}
+		f.enum, f.later = list(sf.Tag.Get("enum")), list(sf.Tag.Get("later"))
+		f.min, f.max = number(sf.Tag.Get("min")), number(sf.Tag.Get("max"))
+		out = append(out, f)
+	}
+	return out
+}
+
+func list(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, ",")
+}
+
+func number(s string) *float64 {
+	if f, err := strconv.ParseFloat(s, 64); err == nil {
+		return &f
+	}
+	return nil
+}
+
+// place is where a value stands: the path for people, and the pattern with
+// NAME for the user's keys and [] for list elements, by which rules are found.
+type place struct{ path, pattern string }
+
+func (p place) key(k string) place   { return place{join(p.path, k), join(p.pattern, k)} }
+func (p place) named(k string) place { return place{join(p.path, k), join(p.pattern, "NAME")} }
+func (p place) at(i int) place       { return place{index(p.path, i), p.pattern + "[]"} }
+
+// decoder walks a node into the config structs.
+type decoder struct {
+	*sink
+	vars    *variables
+	nodes   map[string]*node        // path → value
+	keyed   map[string]*node        // path → key
+	order   map[string][]string     // path of a map of names → its names in file order
+	secrets map[string]SecretSource // path of a value of type secret → what it refers to
+	off     bool                    // inside a server that is not enabled: nothing is resolved
+}
+
+func (d *decoder) decode(n *node, p place, v reflect.Value, f field) {
+	d.nodes[p.path] = n
+	switch t := v.Type(); {
+	case t == secretType:
+		d.secret(n, p)
+	case t == durationType:
+		d.duration(n, p, v, f)
+	case t.Kind() == reflect.Struct:
+		d.object(n, p, v)
+	case t.Kind() == reflect.Map:
+		d.mapping(n, p, v)
+	case t.Kind() == reflect.Slice:
+		d.list(n, p, v, f)
+	case t.Kind() == reflect.Pointer:
+		e := reflect.New(t.Elem())
+		d.decode(n, p, e.Elem(), f)
+		v.Set(e)
+	default:
+		d.scalar(n, p, v, f)
+	}
+}
+
+// object decodes a map with known keys.
+func (d *decoder) object(n *node, p place, v reflect.Value) {
+	if n.isNull() {
+		return
+	}
+	if n.kind != mapNode {
+		d.add(n, p.path, "must be a map, is "+n.what(), "")
+		return
+	}
+	known := fields(v.Type())
+	from := map[int]*node{} // field → the key that set it
+	for i, k := range n.keys {
+		val := n.vals[i]
+		if strings.HasPrefix(k.val, "x-") {
+			continue
+		}
+		at := slices.IndexFunc(known, func(f field) bool { return f.name == k.val || f.alias != "" && f.alias == k.val })
+		if at < 0 {
+			d.unknown(k, p, v.Type(), known)
+			continue
+		}
+		f := known[at]
+		fp := p.key(f.name)
+		if b, ok := bounds[fp.pattern]; ok {
+			f.min, f.max = &b[0], &b[1]
+		}
+		if first := from[at]; first != nil {
+			if was := d.nodes[fp.path]; was == nil || !same(was, val) {
+				d.add(k, join(p.path, k.val), fmt.Sprintf("'%s' and '%s' are the same key and differ", first.val, k.val), "keep one of them")
+			}
+			continue
+		}
+		from[at], d.keyed[fp.path] = k, k
+		if k.val == f.alias && f.alias == "type" && val.kind == scalarNode && val.val == "streamable-http" {
+			val = &node{tag: val.tag, val: "http", line: val.line, col: val.col, src: val.src}
+		}
+		d.decode(val, fp, v.Field(f.index), f)
+	}
+}
+
+func same(a, b *node) bool {
+	if a.kind != b.kind || a.val != b.val || len(a.vals) != len(b.vals) {
+		return false
+	}
+	for i := range a.vals {
+		if !same(a.vals[i], b.vals[i]) || a.kind == mapNode && a.keys[i].val != b.keys[i].val {
+			return false
+		}
+	}
+	return true
+}
+
+// mapping decodes a map whose keys are the user's: names of servers, of
+// variables, of headers.
+func (d *decoder) mapping(n *node, p place, v reflect.Value) {
+	if n.isNull() {
+		return
+	}
+	if n.kind != mapNode {
+		d.add(n, p.path, "must be a map, is "+n.what(), "")
+		return
+	}
+	t := v.Type()
+	v.Set(reflect.MakeMapWithSize(t, len(n.keys)))
+	for i, k := range n.keys {
+		kp := p.named(k.val)
+		if namedMaps[p.path] {
+			if strings.HasPrefix(k.val, "x-") {
+				continue
+			}
+			if !validName(k.val) {
+				d.add(k, kp.path, "a name has 1 to 64 of the characters A-Z a-z 0-9 _ . -", "")
+				continue
+			}
+		}
+		d.keyed[kp.path] = k
+		d.order[p.path] = append(d.order[p.path], k.val)
+		if p.path == "servers" {
+			off, _ := n.vals[i].get("enabled")
+			d.off = off != nil && off.kind == scalarNode && off.tag == "!!bool" && !truth(off.val)
+		}
+		e := reflect.New(t.Elem()).Elem()
+		d.decode(n.vals[i], kp, e, field{})
+		d.off = false
+		v.SetMapIndex(reflect.ValueOf(k.val), e)
+	}
+}
+
+func validName(s string) bool {
+	if s == "" || len(s) > 64 {
+		return false
+	}
+	return strings.IndexFunc(s, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("_.-", r))
+	}) < 0
+}
+
+func (d *decoder) list(n *node, p place, v reflect.Value, f field) {
+	if n.isNull() {
+		return
+	}
+	if n.kind != listNode {
+		hint := ""
+		if n.kind == scalarNode {
+			hint = fmt.Sprintf("write [%s]", quoted(n.val))
+		}
+		d.add(n, p.path, "must be a list, is "+n.what(), hint)
+		return
+	}
+	out := reflect.MakeSlice(v.Type(), len(n.vals), len(n.vals))
+	for i, e := range n.vals {
+		d.decode(e, p.at(i), out.Index(i), field{enum: f.enum})
+	}
+	v.Set(out)
+}
+
+func (d *decoder) scalar(n *node, p place, v reflect.Value, f field) {
+	kinds := map[reflect.Kind]string{reflect.String: "a text", reflect.Bool: "true or false",
+		reflect.Int: "a whole number", reflect.Float64: "a number"}
+	want := kinds[v.Kind()]
+	switch {
+	case want == "":
+		d.add(n, p.path, "a key of type "+v.Type().String()+" cannot be read", "this is a defect of tenon")
+	case n.kind != scalarNode:
+		d.add(n, p.path, fmt.Sprintf("must be %s, is %s", want, n.what()), "")
+	case n.isNull():
+		d.add(n, p.path, "has no value", "remove the key, or write a value")
+	case v.Kind() == reflect.String:
+		d.text(n, p, v, f)
+	case v.Kind() == reflect.Bool:
+		if n.tag != "!!bool" {
+			d.add(n, p.path, fmt.Sprintf("must be %s, is %s", want, n.what()), "write true or false")
+			return
+		}
+		v.SetBool(truth(n.val))
+	default:
+		d.number(n, p, v, f, want)
+	}
+}
+
+func truth(s string) bool { return strings.EqualFold(s, "true") }
+
+func (d *decoder) text(n *node, p place, v reflect.Value, f field) {
+	if n.tag != "!!str" {
+		d.add(n, p.path, "must be a text, is "+n.what(), fmt.Sprintf("put it in quotes: %q", n.val))
+		return
+	}
+	s := n.val
+	if expands[p.pattern] && !d.off {
+		s = d.vars.expand(s, n, p.path, d.sink)
+	}
+	if isPath[p.pattern] {
+		s = d.vars.resolve(s, n.src)
+	}
+	if len(f.enum) > 0 && !slices.Contains(f.enum, s) {
+		what := strings.Join(f.enum, ", ")
+		switch {
+		case slices.Contains(f.later, s):
+			d.add(n, p.path, fmt.Sprintf("'%s' is not supported by this version yet", s), "values: "+what)
+		case nearest(s, f.enum) != "":
+			d.add(n, p.path, fmt.Sprintf("no such value '%s'", s), fmt.Sprintf("did you mean '%s'? values: %s", nearest(s, f.enum), what))
+		default:
+			d.add(n, p.path, fmt.Sprintf("no such value '%s'", s), "values: "+what)
+		}
+		return
+	}
+	v.SetString(s)
+}
+
+func (d *decoder) number(n *node, p place, v reflect.Value, f field, want string) {
+	x, err := strconv.ParseFloat(n.val, 64)
+	whole := v.Kind() == reflect.Int
+	switch {
+	case n.tag != "!!int" && n.tag != "!!float", whole && n.tag == "!!float":
+		d.add(n, p.path, fmt.Sprintf("must be %s, is %s", want, describe(n)), "")
+		return
+	case err != nil || math.IsNaN(x) || math.IsInf(x, 0) || len(n.val) > 1 && n.val[0] == '0' && n.val[1] != '.' ||
+		whole && math.Abs(x) > math.MaxInt32:
+		d.add(n, p.path, fmt.Sprintf("must be %s, is %s", want, n.val), "write it in decimal digits")
+		return
+	case f.min != nil && x < *f.min:
+		d.add(n, p.path, fmt.Sprintf("must be at least %v", *f.min), "")
+		return
+	case f.max != nil && x > *f.max:
+		d.add(n, p.path, fmt.Sprintf("must be at most %v", *f.max), "")
+		return
+	}
+	if whole {
+		v.SetInt(int64(x))
+	} else {
+		v.SetFloat(x)
+	}
+}
+
+func describe(n *node) string {
+	if n.tag == "!!float" {
+		return n.val
+	}
+	return n.what()
+}
+
+// duration reads 90s, 5m, 1h30m; a bare number is seconds. Every duration of
+// the format must be positive.
+func (d *decoder) duration(n *node, p place, v reflect.Value, f field) {
+	const hint = "write 90s, 5m or 1h30m; a bare number is seconds"
+	if n.kind != scalarNode || n.isNull() || n.tag == "!!bool" {
+		d.add(n, p.path, "must be a duration, is "+n.what(), hint)
+		return
+	}
+	dur, err := time.ParseDuration(n.val)
+	if x, ferr := strconv.ParseFloat(n.val, 64); ferr == nil && n.tag != "!!str" {
+		dur, err = time.Duration(x*float64(time.Second)), nil
+		if math.IsNaN(x) || math.Abs(x) > 1e9 {
+			err = strconv.ErrRange
+		}
+	}
+	switch {
+	case err != nil:
+		d.add(n, p.path, fmt.Sprintf("must be a duration, is '%s'", n.val), hint)
+	case dur <= 0:
+		d.add(n, p.path, f.name+" must be positive", "")
+	default:
+		v.SetInt(int64(dur))
+	}
+}
+
+// secret reads a reference: the name of an entry of secrets, or the same
+// object inline. The value itself stays empty until it is asked for. What is
+// written is never repeated in a message, because it may be the secret itself.
+func (d *decoder) secret(n *node, p place) {
+	const hint = "write {env: VARIABLE}, {file: PATH}, {command: [PROGRAM, ARG]} or the name of an entry of secrets"
+	switch {
+	case n.kind == mapNode:
+		var s SecretSource
+		d.object(n, p, reflect.ValueOf(&s).Elem())
+		d.oneSource(n, p, s)
+		d.secrets[p.path] = s
+	case n.kind != scalarNode || n.tag != "!!str":
+		d.add(n, p.path, "must be a secret, is "+n.what(), hint)
+	case strings.HasPrefix(n.val, "${"):
+		name, _, _ := strings.Cut(strings.Trim(n.val, "${}"), ":")
+		if !varName(name) {
+			name = "VARIABLE"
+		}
+		d.add(n, p.path, "variables are not expanded in a secret", fmt.Sprintf("write {env: %s}", name))
+	case looksLikeToken(n.val) || !validName(n.val):
+		d.add(n, p.path, "the value of a secret does not belong in the file", hint)
+	default:
+		d.secrets[p.path] = SecretSource{name: n.val}
+	}
+}
+
+// oneSource checks that a secret has exactly one place to read it from.
+func (d *decoder) oneSource(n *node, p place, s SecretSource) {
+	if n.kind != mapNode {
+		return
+	}
+	count := 0
+	for _, k := range n.keys {
+		if slices.Contains([]string{"env", "file", "command"}, k.val) {
+			count++
+		}
+	}
+	if count != 1 && !d.failed(n) {
+		d.add(n, p.path, "a secret has one of 'env', 'file' and 'command'", "")
+	}
+	if s.Command != nil && len(s.Command) == 0 {
+		d.add(n, p.path+".command", "must name a program", "")
+	}
+	if s.Env != "" && !varName(s.Env) {
+		d.add(n, p.path+".env", "not the name of a variable", "a name has letters, digits and _; write it without ${}")
+	}
+}
+
+// failed reports whether a key of the map was refused already.
+func (d *decoder) failed(n *node) bool {
+	for _, e := range d.errs {
+		for _, k := range n.keys {
+			if e.Line == k.line && e.Col == k.col && e.order == k.src.order {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func quoted(s string) string {
+	if s == "" || strings.ContainsAny(s, " ,:[]{}#&*!|>'\"%@`\t") {
+		return strconv.Quote(s)
+	}
+	return s
+}

@@ -1,0 +1,89 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+)
+
+const (
+	maxShown = 50   // errors that are printed
+	maxKept  = 2000 // errors that are kept at all
+)
+
+// Error is one thing that is wrong in a file, or that a person should know
+// about it. Line and Col count from 1, Col in characters.
+type Error struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Col     int    `json:"col"`
+	Path    string `json:"path,omitempty"` // dotted, with [i] for list elements; empty for the file itself
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+
+	order int // of the file among the files read
+}
+
+// Error returns `FILE:LINE:COL: PATH: MESSAGE`, then the hint on an indented
+// line of its own.
+func (e Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s:%d:%d: ", e.File, e.Line, e.Col)
+	if e.Path != "" {
+		b.WriteString(e.Path + ": ")
+	}
+	b.WriteString(e.Message)
+	if e.Hint != "" {
+		b.WriteString("\n    " + e.Hint)
+	}
+	return b.String()
+}
+
+// Errors is everything that is wrong, in file order. It is never empty where
+// it is returned as an error, and unwraps to a *tenon.Error of code config.
+type Errors []Error
+
+// Error joins the first fifty errors with newlines and counts the rest.
+func (e Errors) Error() string {
+	var lines []string
+	for i, one := range e {
+		if i == maxShown {
+			lines = append(lines, fmt.Sprintf("… and %d more", len(e)-maxShown))
+			break
+		}
+		lines = append(lines, one.Error())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns the *tenon.Error that the rest of the house understands.
+func (e Errors) Unwrap() error {
+	return &tenon.Error{Code: tenon.CodeConfig, Message: e.Error()}
+}
+
+// sink collects errors and warnings; duplicates are dropped.
+type sink struct {
+	errs, warns []Error
+}
+
+func (s *sink) add(n *node, path, message, hint string) { put(&s.errs, n, path, message, hint) }
+
+func (s *sink) warn(n *node, path, message, hint string) { put(&s.warns, n, path, message, hint) }
+
+func put(list *[]Error, n *node, path, message, hint string) {
+	if len(*list) >= maxKept {
+		return
+	}
+	*list = append(*list, Error{File: n.src.label, Line: max(n.line, 1), Col: max(n.col, 1), Path: path,
+		Message: message, Hint: hint, order: n.src.order})
+}
+
+func sorted(list []Error) []Error {
+	slices.SortStableFunc(list, func(a, b Error) int {
+		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
+	})
+	return slices.CompactFunc(list, func(a, b Error) bool { return a == b })
+}

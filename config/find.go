@@ -1,0 +1,132 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+)
+
+// Options says where a configuration is looked for. The zero value looks where
+// the command line does.
+type Options struct {
+	File   string    // -c: a file, or "-" for stdin; "" looks for one
+	Stdin  io.Reader // nil: the process's
+	Dir    string    // working folder; "": the process's
+	Home   string    // home folder; "": the user's
+	NoUser bool      // leave the user's own file and .env out
+	// LookupEnv replaces os.LookupEnv.
+	LookupEnv func(name string) (string, bool)
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Stdin == nil {
+		o.Stdin = os.Stdin
+	}
+	if o.LookupEnv == nil {
+		o.LookupEnv = os.LookupEnv
+	}
+	if o.Home == "" {
+		o.Home, _ = os.UserHomeDir() // without one there is no user file
+	}
+	var err error
+	if o.Dir == "" {
+		o.Dir, err = os.Getwd()
+	} else {
+		o.Dir, err = filepath.Abs(o.Dir)
+	}
+	if err != nil {
+		return o, &tenon.Error{Code: tenon.CodeConfig, Message: "the working folder: " + err.Error(), Err: err}
+	}
+	return o, nil
+}
+
+var (
+	ownNames     = []string{"tenon.yaml", "tenon.yml"}
+	foreignNames = []string{".mcp.json", "mcp.json"}
+)
+
+// choose returns the file to read: a path, "-" for stdin, or "" where there is
+// none; found says that nobody named it.
+func (o Options) choose() (path string, found bool) {
+	if o.File != "" {
+		return o.abs(o.File), false
+	}
+	if env, ok := o.LookupEnv("TENON_CONFIG"); ok && env != "" {
+		return o.abs(env), false
+	}
+	for dir := o.Dir; ; dir = filepath.Dir(dir) {
+		for _, name := range ownNames {
+			if p := filepath.Join(dir, name); isFile(p) {
+				return p, true
+			}
+		}
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil || dir == o.Home || dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	for _, name := range foreignNames {
+		if p := filepath.Join(o.Dir, name); isFile(p) {
+			return p, true
+		}
+	}
+	return "", false
+}
+
+func (o Options) abs(p string) string {
+	if p == "-" || filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(o.Dir, p)
+}
+
+// userFile returns the path of the user's own file, whether or not it exists.
+func (o Options) userFile() string {
+	if dir, ok := o.LookupEnv("XDG_CONFIG_HOME"); ok && filepath.IsAbs(dir) {
+		return filepath.Join(dir, "tenon", "config.yaml")
+	}
+	if o.Home == "" {
+		return ""
+	}
+	return filepath.Join(o.Home, ".config", "tenon", "config.yaml")
+}
+
+// label names a file as a person in the working folder would.
+func (o Options) label(path string) string {
+	if rel, err := filepath.Rel(o.Dir, path); err == nil && !strings.HasPrefix(rel, ".."+string(filepath.Separator)+"..") {
+		return filepath.ToSlash(rel)
+	}
+	return filepath.ToSlash(path)
+}
+
+func isFile(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular()
+}
+
+// read returns the bytes of a chosen file, one more than the limit at most.
+func (o Options) read(path string) ([]byte, error) {
+	if path == "-" {
+		b, err := io.ReadAll(io.LimitReader(o.Stdin, maxBytes+1))
+		if err != nil {
+			return nil, &tenon.Error{Code: tenon.CodeConfig, Message: "stdin: " + err.Error(), Err: err}
+		}
+		return b, nil
+	}
+	f, err := os.Open(path)
+	if err == nil {
+		defer f.Close()
+		var b []byte
+		if b, err = io.ReadAll(io.LimitReader(f, maxBytes+1)); err == nil {
+			return b, nil
+		}
+	}
+	message := reason(err)
+	if os.IsNotExist(err) {
+		message = fmt.Sprintf("no file %s; 'tenon init' writes a tenon.yaml", o.label(path))
+	}
+	return nil, &tenon.Error{Code: tenon.CodeConfig, Message: message, Err: err}
+}

@@ -1,0 +1,359 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+)
+
+const (
+	maxBytes   = 4 << 20
+	maxDepth   = 64
+	maxAliases = 10_000
+	maxNodes   = 1_000_000 // after the expansion of aliases
+)
+
+type nodeKind int
+
+const (
+	scalarNode nodeKind = iota
+	listNode
+	mapNode
+)
+
+// source is one file that was read.
+type source struct {
+	label   string // as errors name it
+	path    string // absolute; empty for stdin
+	dir     string // what relative paths in it are relative to
+	order   int
+	foreign bool // the file belongs to another program
+}
+
+// node is a YAML node with its aliases expanded, its duplicate keys gone and
+// its file known, so that trees of several files can be merged.
+type node struct {
+	kind nodeKind
+	tag  string // of scalars: !!str, !!int, !!float, !!bool, !!null, …
+	val  string
+	keys []*node // of maps
+	vals []*node // of maps and lists
+	line int
+	col  int
+	src  *source
+}
+
+// get returns the value of a key of a map, and the node of the key itself.
+func (n *node) get(key string) (val, at *node) {
+	if n == nil || n.kind != mapNode {
+		return nil, nil
+	}
+	for i, k := range n.keys {
+		if k.val == key {
+			return n.vals[i], k
+		}
+	}
+	return nil, nil
+}
+
+func (n *node) isNull() bool { return n.kind == scalarNode && n.tag == "!!null" }
+
+func (n *node) what() string {
+	switch {
+	case n.kind == mapNode:
+		return "a map"
+	case n.kind == listNode:
+		return "a list"
+	}
+	switch n.tag {
+	case "!!str":
+		return "a text"
+	case "!!int", "!!float":
+		return "a number"
+	case "!!bool":
+		return "true or false"
+	case "!!null":
+		return "empty"
+	case "!!timestamp":
+		return "a date"
+	}
+	return "of type " + n.tag
+}
+
+// parse turns the bytes of one file into a node. It returns nil where there is
+// an error that hides the rest, or nothing but comments in the file.
+func parse(src *source, data []byte, s *sink) *node {
+	at := &node{src: src, line: 1, col: 1}
+	if len(data) > maxBytes {
+		s.add(at, "", fmt.Sprintf("the file has more than %d MiB", maxBytes>>20), "")
+		return nil
+	}
+	if i := badByte(data); i >= 0 {
+		at.line, at.col = position(data, i)
+		what := "not UTF-8"
+		if data[i] < utf8.RuneSelf {
+			what = "control characters are not allowed"
+		}
+		s.add(at, "", what, "")
+		return nil
+	}
+	loader, err := yaml.NewLoader(bytes.NewReader(data))
+	if err != nil {
+		s.add(at, "", err.Error(), "")
+		return nil
+	}
+	var doc, second yaml.Node
+	if err := loader.Load(&doc); err != nil {
+		if !errors.Is(err, io.EOF) {
+			syntaxError(at, data, err, s)
+		}
+		return nil
+	}
+	c := converter{src: src, sink: s, open: map[*yaml.Node]bool{}}
+	if err := loader.Load(&second); err == nil {
+		s.add(c.at(&second), "", "a second document", "a file holds one document: remove the line ---")
+	} else if !errors.Is(err, io.EOF) {
+		syntaxError(at, data, err, s)
+	}
+	if len(doc.Content) != 1 {
+		return nil
+	}
+	n := c.convert(doc.Content[0], "", 1)
+	if c.stop {
+		return nil
+	}
+	return n
+}
+
+// badByte returns the offset of the first byte that YAML refuses, or -1.
+func badByte(data []byte) int {
+	for i := 0; i < len(data); {
+		b := data[i]
+		if b < utf8.RuneSelf {
+			if b < ' ' && b != '\t' && b != '\n' && b != '\r' || b == 0x7f {
+				return i
+			}
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return -1
+}
+
+func position(data []byte, offset int) (line, col int) {
+	before := data[:offset]
+	start := bytes.LastIndexByte(before, '\n') + 1
+	return bytes.Count(before, []byte("\n")) + 1, utf8.RuneCount(before[start:]) + 1
+}
+
+func syntaxError(at *node, data []byte, err error, s *sink) {
+	var le *yaml.LoadError
+	if !errors.As(err, &le) {
+		s.add(at, "", err.Error(), "")
+		return
+	}
+	n := *at
+	if le.Mark.Line > 0 {
+		n.line, n.col = le.Mark.Line, le.Mark.Column
+	}
+	hint := ""
+	if le.ContextMsg != "" {
+		hint = le.ContextMsg
+		if le.ContextMark.Line > 0 && le.ContextMark != le.Mark {
+			hint += fmt.Sprintf(" that began at %d:%d", le.ContextMark.Line, le.ContextMark.Column)
+		}
+	}
+	message := le.Message
+	lines := strings.Split(string(data), "\n")
+	if n.line <= len(lines) {
+		text := lines[n.line-1]
+		if lead := text[:len(text)-len(strings.TrimLeft(text, " \t"))]; strings.Contains(lead, "\t") {
+			n.col = strings.IndexByte(lead, '\t') + 1
+			message, hint = "a tab in the indentation", "indent with spaces"
+		} else if c := []rune(text); n.col >= 1 && n.col <= len(c) && strings.ContainsRune("@`%", c[n.col-1]) {
+			hint = fmt.Sprintf("put the value in quotes: a text cannot begin with %c", c[n.col-1])
+		}
+	}
+	s.add(&n, "", message, hint)
+}
+
+// converter makes nodes of yaml nodes.
+type converter struct {
+	src     *source
+	sink    *sink
+	open    map[*yaml.Node]bool // aliased nodes that are being expanded
+	aliases int
+	nodes   int
+	stop    bool // a bound was passed: give up
+}
+
+func (c *converter) at(y *yaml.Node) *node { return &node{src: c.src, line: y.Line, col: y.Column} }
+
+func (c *converter) fail(y *yaml.Node, path, message string) *node {
+	c.stop = true
+	c.sink.add(c.at(y), path, message, "")
+	return c.at(y)
+}
+
+func (c *converter) convert(y *yaml.Node, path string, depth int) *node {
+	n := c.at(y)
+	if c.stop {
+		return n
+	}
+	c.nodes++
+	switch {
+	case depth > maxDepth:
+		return c.fail(y, "", fmt.Sprintf("nested deeper than %d levels", maxDepth))
+	case c.nodes > maxNodes:
+		return c.fail(y, "", fmt.Sprintf("more than %d values", maxNodes))
+	}
+	switch y.Kind {
+	case yaml.AliasNode:
+		return c.alias(y, path, depth)
+	case yaml.MappingNode:
+		n.kind = mapNode
+		c.checkTag(y, path, "!!map")
+		c.mapping(n, y, path, depth)
+	case yaml.SequenceNode:
+		n.kind = listNode
+		c.checkTag(y, path, "!!seq")
+		for i, v := range y.Content {
+			n.vals = append(n.vals, c.convert(v, index(path, i), depth+1))
+		}
+	default:
+		n.tag, n.val = y.ShortTag(), y.Value
+		c.checkTag(y, path, "!!str", "!!int", "!!float", "!!bool", "!!null", "!!timestamp", "!!merge")
+	}
+	return n
+}
+
+func (c *converter) alias(y *yaml.Node, path string, depth int) *node {
+	c.aliases++
+	switch {
+	case y.Alias == nil || c.open[y.Alias]:
+		return c.fail(y, path, "the alias *"+y.Value+" contains itself")
+	case c.aliases > maxAliases:
+		return c.fail(y, path, fmt.Sprintf("more than %d alias expansions", maxAliases))
+	}
+	c.open[y.Alias] = true
+	n := c.convert(y.Alias, path, depth)
+	delete(c.open, y.Alias)
+	return n
+}
+
+func (c *converter) checkTag(y *yaml.Node, path string, known ...string) {
+	tag := y.ShortTag()
+	for _, k := range known {
+		if tag == k {
+			return
+		}
+	}
+	c.sink.add(c.at(y), path, "unknown tag "+tag, "")
+}
+
+// mapping fills a map. A merge key (<<) adds the keys of other maps that the
+// map does not have itself, wherever it stands.
+func (c *converter) mapping(n *node, y *yaml.Node, path string, depth int) {
+	seen := make(map[string]*node, len(y.Content)/2)
+	var merged []*yaml.Node
+	for i := 0; i+1 < len(y.Content) && !c.stop; i += 2 {
+		k, v := y.Content[i], y.Content[i+1]
+		if k.Kind == yaml.AliasNode && k.Alias != nil {
+			k = k.Alias
+		}
+		if k.Kind != yaml.ScalarNode {
+			c.sink.add(c.at(y.Content[i]), path, "a key must be a text", "")
+			continue
+		}
+		if k.ShortTag() == "!!merge" {
+			merged = append(merged, v)
+			continue
+		}
+		key := c.at(y.Content[i])
+		key.tag, key.val = k.ShortTag(), k.Value
+		if first := seen[key.val]; first != nil {
+			c.sink.add(key, join(path, key.val), "duplicate key", fmt.Sprintf("it stands at line %d already", first.line))
+			continue
+		}
+		seen[key.val] = key
+		n.keys = append(n.keys, key)
+		n.vals = append(n.vals, c.convert(v, join(path, key.val), depth+1))
+	}
+	for _, v := range merged {
+		c.merge(n, v, seen, path, depth)
+	}
+}
+
+func (c *converter) merge(n *node, y *yaml.Node, seen map[string]*node, path string, depth int) {
+	m := c.convert(y, join(path, "<<"), depth+1)
+	if c.stop {
+		return
+	}
+	from := []*node{m}
+	if m.kind == listNode {
+		from = m.vals
+	}
+	for _, f := range from {
+		if f.kind != mapNode {
+			c.sink.add(f, join(path, "<<"), "must be a map, or a list of maps", "")
+			continue
+		}
+		for i, k := range f.keys {
+			if seen[k.val] == nil {
+				seen[k.val] = k
+				n.keys, n.vals = append(n.keys, k), append(n.vals, f.vals[i])
+			}
+		}
+	}
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
+
+// overlay lays the tree of one file over another's: maps by key, all else
+// replaced. Entries of named maps (a server, a model) are replaced as a whole.
+func overlay(top, below *node, path string) *node {
+	if top == nil {
+		return below
+	}
+	if below != nil && below.kind == mapNode && top.isNull() {
+		return below
+	}
+	if below == nil || top.kind != mapNode || below.kind != mapNode {
+		return top
+	}
+	out := &node{kind: mapNode, line: top.line, col: top.col, src: top.src}
+	named := path != "" && namedMaps[path]
+	for i, k := range top.keys {
+		v := top.vals[i]
+		if b, _ := below.get(k.val); b != nil && !named {
+			v = overlay(v, b, join(path, k.val))
+		}
+		out.keys, out.vals = append(out.keys, k), append(out.vals, v)
+	}
+	for i, k := range below.keys {
+		if v, _ := top.get(k.val); v == nil {
+			out.keys, out.vals = append(out.keys, k), append(out.vals, below.vals[i])
+		}
+	}
+	return out
+}
+
+// namedMaps are the maps whose keys are the user's names.
+var namedMaps = map[string]bool{"servers": true, "tools": true, "models": true, "agents": true, "secrets": true}

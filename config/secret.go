@@ -1,0 +1,149 @@
+package config
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
+
+const (
+	maxSecret      = 64 << 10
+	commandTimeout = 30 * time.Second
+)
+
+// Resolve reads the value of an entry of secrets. Env looks where variables
+// look (our environment, then the .env files); a file gives its text without
+// the last line break, or login:password where it is a JSON object with those
+// keys; a command runs for at most 30 seconds without a shell and gives the
+// first line of its output. The error has code not_found for an unknown name,
+// else auth_required.
+func (c *Config) Resolve(ctx context.Context, name string) (tenon.Secret, error) {
+	if _, ok := c.Secrets[name]; !ok {
+		return tenon.Secret{}, noEntry("secret", name, c.order["secrets"])
+	}
+	return c.resolve(ctx, SecretSource{name: name}, "secrets."+name)
+}
+
+func (c *Config) resolve(ctx context.Context, s SecretSource, path string) (tenon.Secret, error) {
+	if s.name != "" {
+		s = c.Secrets[s.name]
+	}
+	fail := func(err error, format string, args ...any) (tenon.Secret, error) {
+		return tenon.Secret{}, &tenon.Error{Code: tenon.CodeAuth, Err: err,
+			Message: fmt.Sprintf("%s (%s): ", path, c.Origin(path)) + fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case s.Env != "":
+		v, ok := c.vars.get(s.Env)
+		if !ok || v == "" {
+			return fail(nil, "environment variable '%s' not found; set it", s.Env)
+		}
+		return tenon.NewSecret(v), nil
+	case s.File != "":
+		b, err := readFile(s.File, maxSecret)
+		if err != nil {
+			return fail(err, "%s", reason(err))
+		}
+		v := fromFile(b)
+		if v == "" {
+			return fail(nil, "%s is empty", s.File)
+		}
+		return tenon.NewSecret(v), nil
+	case len(s.Command) > 0:
+		v, err := c.run(ctx, s.Command)
+		switch {
+		case err != nil:
+			return fail(err, "command '%s': %s", s.Command[0], err)
+		case v == "":
+			return fail(nil, "command '%s' printed nothing", s.Command[0])
+		}
+		return tenon.NewSecret(v), nil
+	}
+	return fail(nil, "names no place to read a secret from")
+}
+
+// fromFile reads {"login": …, "password": …} as login:password.
+func fromFile(b []byte) string {
+	b = bytes.TrimPrefix(b, []byte("\ufeff"))
+	var pair struct {
+		Login    *string `json:"login"`
+		Password *string `json:"password"`
+	}
+	if json.Unmarshal(b, &pair) == nil && pair.Password != nil {
+		if pair.Login == nil {
+			return *pair.Password
+		}
+		return *pair.Login + ":" + *pair.Password
+	}
+	return strings.TrimRight(string(b), "\r\n")
+}
+
+func (c *Config) run(ctx context.Context, command []string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Dir, cmd.WaitDelay = c.Dir, time.Second
+	var out, errOut capped
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		if first, _, _ := strings.Cut(strings.TrimSpace(errOut.String()), "\n"); first != "" {
+			return "", fmt.Errorf("%w: %s", err, first)
+		}
+		return "", err
+	}
+	first, _, _ := strings.Cut(out.String(), "\n")
+	return strings.TrimRight(first, "\r"), nil
+}
+
+// capped keeps the first 64 KiB and swallows the rest.
+type capped struct{ bytes.Buffer }
+
+func (c *capped) Write(p []byte) (int, error) {
+	if room := maxSecret - c.Len(); room > 0 {
+		c.Buffer.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}
+
+// reason says why a file cannot be read, without the name of the system call.
+func reason(err error) string {
+	var pe *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && errors.As(err, &pe):
+		return "no file " + pe.Path
+	case errors.As(err, &pe):
+		return pe.Path + ": " + pe.Err.Error()
+	}
+	return err.Error()
+}
+
+var tokenPrefixes = []string{"sk-", "sk_live_", "rk_live_", "ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-", "xoxb-", "xoxp-",
+	"xapp-", "AKIA", "ASIA", "AIza", "ya29.", "npm_", "hf_", "pypi-", "SG.", "eyJ", "dop_v1_", "shpat_", "tvly-"}
+
+// looksLikeToken reports whether a literal is probably a secret: it begins like
+// the tokens of well-known services and is long enough, with or without an
+// Authorization scheme in front.
+func looksLikeToken(s string) bool {
+	for _, scheme := range []string{"Bearer ", "bearer ", "Basic ", "Token ", "token "} {
+		if rest, ok := strings.CutPrefix(s, scheme); ok {
+			return len(strings.TrimSpace(rest)) >= 8 && !strings.Contains(rest, "${")
+		}
+	}
+	return len(s) >= 16 && !strings.ContainsAny(s, " $") &&
+		slices.ContainsFunc(tokenPrefixes, func(p string) bool { return strings.HasPrefix(s, p) })
+}
+
+var _ io.Writer = (*capped)(nil)

@@ -1,0 +1,140 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// variables looks names up: in our environment, then in the .env file beside
+// the config file, then in the .env file beside the user's config.
+type variables struct {
+	lookup func(string) (string, bool)
+	dotenv []map[string]string
+	home   string
+}
+
+func (v *variables) get(name string) (string, bool) {
+	if s, ok := v.lookup(name); ok {
+		return s, true
+	}
+	for _, m := range v.dotenv {
+		if s, ok := m[name]; ok {
+			return s, true
+		}
+	}
+	return "", false
+}
+
+// expand replaces ${VAR}, ${VAR:-default} and $$ in one pass; a $ before
+// anything else stays.
+func (v *variables) expand(s string, n *node, path string, sink *sink) string {
+	if !strings.Contains(s, "$") {
+		return s
+	}
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(s, '$')
+		if i < 0 || i+1 == len(s) {
+			return b.String() + s
+		}
+		b.WriteString(s[:i])
+		s = s[i:]
+		switch s[1] {
+		case '$':
+			b.WriteByte('$')
+			s = s[2:]
+			continue
+		case '{':
+		default:
+			b.WriteByte('$')
+			s = s[1:]
+			continue
+		}
+		end := strings.IndexByte(s, '}')
+		if end < 0 {
+			sink.add(n, path, "${ without }", "write $$ for a dollar sign")
+			return ""
+		}
+		name, def, hasDef := strings.Cut(s[2:end], ":-")
+		s = s[end+1:]
+		val, ok := v.get(name)
+		switch {
+		case !varName(name):
+			sink.add(n, path, fmt.Sprintf("'${%s}' does not name a variable", name),
+				"write ${NAME} or ${NAME:-default}, and $$ for a dollar sign")
+		case hasDef && val == "":
+			b.WriteString(def)
+		case ok:
+			b.WriteString(val)
+		default:
+			sink.add(n, path, fmt.Sprintf("environment variable '%s' not found", name),
+				fmt.Sprintf("set it, or write ${%s:-default}", name))
+		}
+	}
+}
+
+// resolve makes a path absolute, seen from the folder of its file.
+func (v *variables) resolve(p string, src *source) string {
+	switch {
+	case p == "":
+		return ""
+	case p == "~" || strings.HasPrefix(p, "~/"):
+		return filepath.Join(v.home, p[1:])
+	case filepath.IsAbs(p):
+		return filepath.Clean(p)
+	}
+	return filepath.Join(src.dir, p)
+}
+
+// varName reports whether s matches [A-Za-z_][A-Za-z0-9_]*.
+func varName(s string) bool {
+	for i, r := range s {
+		if !(r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || i > 0 && '0' <= r && r <= '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// parseEnv reads lines KEY=VALUE: an optional export in front, comments with
+// #, single or double quotes around a value, no expansion. It returns the
+// number of the first line that cannot be read, or 0.
+func parseEnv(data []byte) (env map[string]string, bad int) {
+	env = map[string]string{}
+	for i, line := range strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if rest, ok := strings.CutPrefix(line, "export "); ok {
+			line = strings.TrimSpace(rest)
+		}
+		name, val, ok := strings.Cut(line, "=")
+		name, val = strings.TrimSpace(name), strings.TrimSpace(val)
+		if !ok || !varName(name) || strings.ContainsRune(val, 0) {
+			if bad == 0 {
+				bad = i + 1
+			}
+			continue
+		}
+		switch {
+		case val == "":
+		case val[0] == '"' || val[0] == '\'':
+			end := strings.IndexByte(val[1:], val[0])
+			if end < 0 {
+				if bad == 0 {
+					bad = i + 1
+				}
+				continue
+			}
+			val = val[1 : end+1]
+		default:
+			if c := strings.Index(val, " #"); c >= 0 {
+				val = strings.TrimSpace(val[:c])
+			}
+		}
+		env[name] = val
+	}
+	return env, bad
+}
