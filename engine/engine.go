@@ -37,7 +37,8 @@ type Spec struct {
 }
 
 // NewCore makes the core of a run from its spec. It may read the journals of
-// the run's ancestors.
+// the run's ancestors. The core is then fed every event of the journal, the
+// first one (EventRun) included.
 type NewCore func(ctx context.Context, spec Spec) (tenon.Core, error)
 
 // Do carries out one command and returns the events that record what happened,
@@ -48,7 +49,9 @@ type NewCore func(ctx context.Context, spec Spec) (tenon.Core, error)
 //
 // A Do whose command is not idempotent is called at most once for each attempt.
 // An error means that nothing is known about the step: the run stays as it is
-// and can be resumed.
+// and can be resumed. When ctx ends (the run was cancelled or the engine is
+// closing) and the outcome is not known, Do returns an error; events that it
+// returns are recorded in any case.
 type Do func(ctx context.Context, run string, c Attempt, emit func(tenon.Event)) ([]tenon.Event, error)
 
 // Attempt is a command together with the number of this attempt, from 1.
@@ -73,8 +76,11 @@ type Filter struct {
 	Session string
 	State   tenon.RunState
 	Parent  string
-	Before  string // only runs with an id below this one: paging, newest first
-	Limit   int    // 0 means 100
+	Prefix  string // of the id
+	// Resumable selects runs in state working that no process works on.
+	Resumable bool
+	Before    string // only runs with an id below this one: paging, newest first
+	Limit     int    // 0 means 100
 }
 
 // Engine drives runs. Implementations are safe for concurrent use, by many
@@ -84,25 +90,49 @@ type Engine interface {
 	// soon as the run's first event is stored; the run goes on until it ends,
 	// waits, or the engine is closed. Starting a run that is being worked on, or
 	// that has ended, does nothing. A zero Spec.Data means: only go on.
-	// Errors: not_found, conflict (the session is at work on another run), store.
+	// Errors: invalid (no id), not_found, conflict (the session is at work on
+	// another run), store, and what NewCore returns.
 	Start(ctx context.Context, spec Spec) error
 	// Signal records a signal and returns the event that won: the signal's own,
 	// or the earlier event for the same step and kind, whose data then says who
 	// was first. If no process works on the run, the signal is stored and the
-	// run stays at rest until Start. Errors: not_found, conflict (the run has
+	// run stays at rest until Start. A signal of kind retry wakes a run that has
+	// failed. Errors: invalid (no id or kind), not_found, conflict (the run has
 	// ended, or does not wait for this step), store.
 	Signal(ctx context.Context, run string, s Signal) (tenon.Event, error)
-	// Cancel asks a run to end. A run that waits is ended at once.
+	// Cancel asks a run to end and returns when that is stored. A run that nobody
+	// works on is ended at once. Cancelling a run that has ended does nothing.
 	Cancel(ctx context.Context, run, reason string) error
 	// Events yields the stored events after the given number and then follows:
 	// live events and new ones as they are stored. It ends after the run's last
 	// event, when the run comes to rest waiting (after a live event of kind
-	// EventWaiting), or with ctx.
+	// EventWaiting), with an error where this engine had to give the run up (what
+	// Do returned, or code cancelled after Close), or with ctx. A follower that is
+	// too slow misses live events, never stored ones.
 	Events(ctx context.Context, run string, after uint64) iter.Seq2[tenon.Event, error]
 	// List returns runs, newest first.
 	List(ctx context.Context, f Filter) ([]tenon.Run, error)
 	// Close stops working on runs, within a short grace; they can be resumed.
 	Close() error
+}
+
+// CommandDecide is the kind of a command that is decided in place, such as a
+// policy's verdict: Do must return at once without a side effect, so the engine
+// calls it inline, records no start and stores its events with the next ones.
+const CommandDecide = "decide"
+
+// LiveDelta and LiveReset are the kinds of live event that an engine remembers
+// for followers that join in the middle of a step: the data of a delta is a
+// Delta; a reset voids the step's text so far.
+const (
+	LiveDelta = "delta"
+	LiveReset = "reset"
+)
+
+// Delta is the data of a [LiveDelta].
+type Delta struct {
+	Kind string `json:"kind"` // text or thinking; other kinds are not remembered
+	Text string `json:"text"`
 }
 
 // EventWaiting is the kind of the live event that tells followers that the run

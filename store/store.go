@@ -27,19 +27,37 @@ type Append struct {
 	Create    *tenon.Run
 	Exclusive bool
 	Run       string
-	Events    []tenon.Event // Seq consecutive from the last one; time set
-	// State, Stop and Waiting are the run's row after the append.
+	Events    []tenon.Event // Seq consecutive from the last one; time set; may be empty
+	// State, Stop and Waiting are the run's row after the append. With a zero
+	// State the row stays as it is, which is cheaper: only set what changes.
 	State   tenon.RunState
 	Stop    tenon.StopReason
 	Waiting []tenon.Waiting
-	Taken   []string // ids of the signals that the events came from
+	// Taken settles the signals that the events came from: id → Seq.
+	Taken map[string]uint64
+}
+
+// Store is everything that a store keeps.
+type Store interface {
+	Journal
+	Inbox
+	Sessions
+	Blobs
+	Leases
+	// Close waits for writes under way and closes the store.
+	Close() error
 }
 
 // Journal keeps runs and their events.
 type Journal interface {
-	// Append stores the events or nothing. Errors: conflict (a sequence number
-	// is taken, the run exists, the session is busy), not_found, store (disk
-	// full, read-only, damaged: nothing was stored).
+	// Append stores the events or nothing. Errors: conflict (the events do not
+	// follow the last one, the run exists, the session is busy), not_found, store
+	// (disk full, read-only, damaged: nothing was stored), cancelled (ctx ended
+	// before the write began: nothing was stored).
+	//
+	// An append that creates a run makes it the head of its session, whose row is
+	// inserted if it is missing. Event data of any size and any bytes comes back
+	// as it was given.
 	Append(ctx context.Context, a Append) error
 	// Events returns up to limit events after the given number, in order; limit
 	// 0 means all. Errors: not_found.
@@ -77,17 +95,23 @@ type Inbox interface {
 	// PutSignal stores a signal. One with the same id is kept as it is and
 	// returned, so that sending twice does no harm. Errors: not_found (the run).
 	PutSignal(ctx context.Context, s Signal) (Signal, error)
-	// Signals returns the signals of a run that still wait, oldest first.
+	// Signals returns the signals of a run that still wait, oldest first; of all
+	// runs where run is empty.
 	Signals(ctx context.Context, run string) ([]Signal, error)
-	// Signal returns one signal, to see whether it was taken.
+	// Signal returns one signal, to see whether it was taken. Errors: not_found.
 	Signal(ctx context.Context, id string) (Signal, error)
-	// SettleSignal marks a signal as answered by an event that is there already.
+	// Settled returns the settled signal with the lowest Seq for a step and kind:
+	// the one that won. Errors: not_found.
+	Settled(ctx context.Context, run, step, kind string) (Signal, error)
+	// SettleSignal marks a signal that still waits as answered by an event that is
+	// there already. Errors: not_found.
 	SettleSignal(ctx context.Context, id string, seq uint64) error
 }
 
 // Sessions keeps conversations.
 type Sessions interface {
-	// PutSession inserts or replaces a session's row (title, agent, head).
+	// PutSession inserts a session's row or replaces its title, agent, head and
+	// times. Runs is counted by the store.
 	PutSession(ctx context.Context, s tenon.Session) error
 	// Session returns one by id. Errors: not_found.
 	Session(ctx context.Context, id string) (tenon.Session, error)
@@ -107,10 +131,14 @@ type Blobs interface {
 // Leases says who works on a run. A lease belongs to one process and is freed
 // by the operating system when that process dies.
 type Leases interface {
-	// Acquire takes the lease of a run, or returns ok false at once if somebody
-	// else has it.
+	// Acquire takes the lease of a run, or returns ok false (almost) at once if
+	// somebody has it, this process included. Release may be called once.
 	Acquire(run string) (release func(), ok bool, err error)
-	// Changed returns a channel that is closed at the next change of the store
-	// by any process, within 50 ms of it.
-	Changed() <-chan struct{}
+	// Held reports whether somebody has the lease of a run.
+	Held(run string) (bool, error)
+	// Changed returns a channel that is closed at the next change of the store:
+	// at once for one by this process, within 50 ms for one by another. Ask for
+	// the channel first and look at the store then. Nobody watches the store for
+	// a caller whose ctx has ended.
+	Changed(ctx context.Context) <-chan struct{}
 }
