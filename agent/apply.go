@@ -237,7 +237,7 @@ func (c *call) answer(r *tenon.Result) *tenon.ToolResult {
 // refusal is what the model is told about a call that does not run.
 func refusal(by, reason string) string {
 	switch {
-	case by == "catalog":
+	case by == ByCatalog:
 		return reason // not a refusal but a mistake: the reason says what was expected
 	case reason == "":
 		return fmt.Sprintf("the call was denied by %s", by)

@@ -36,9 +36,22 @@ type LiveText struct {
 // The kinds of command of this core.
 const (
 	CommandModel  = "model"  // ask the model; Local is a *Prompt
-	CommandDecide = "decide" // evaluate the policy; data: tenon.ToolCall
+	CommandDecide = "decide" // evaluate the policy; data: DecideCommand
 	CommandTool   = "tool"   // run a tool; data: ToolCommand
 )
+
+// Who decided, in a [Decision], where it was not a person.
+const (
+	ByPolicy  = "policy"  // the rules
+	ByCatalog = "catalog" // there is no such tool, or the arguments do not fit it
+)
+
+// DecideCommand is the data of a [CommandDecide].
+type DecideCommand struct {
+	Call  tenon.ToolCall `json:"call"`
+	Tools string         `json:"tools,omitempty"` // digest of the tool snapshot
+	Grant string         `json:"grant,omitempty"` // who allowed beforehand whatever would ask
+}
 
 // Decision is what the policy said about a tool call, and all that is needed to
 // run it: which tool it is, the arguments that were checked and will be sent,
@@ -109,6 +122,7 @@ type Steer struct {
 // Prompt is what a model is to be asked. It shares the messages with the state
 // it came from; they never change.
 type Prompt struct {
+	Model      string
 	System     string
 	Messages   []*tenon.Message
 	Tools      string // digest of the tool snapshot; empty: no tools

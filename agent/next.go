@@ -31,19 +31,20 @@ func (s *State) Next() []tenon.Command {
 		Step:       s.modelStep(),
 		Kind:       CommandModel,
 		Idempotent: true,
-		Local:      s.prompt(),
+		Local:      s.Prompt(),
 	}}
 }
 
-// prompt hands the conversation to the executor. Messages that came in since the
+// Prompt hands the conversation to the executor. Messages that came in since the
 // last model call stand at its end; the started event of the call takes them
 // into the history.
-func (s *State) prompt() *Prompt {
+func (s *State) Prompt() *Prompt {
 	messages := slices.Clip(s.messages)
 	for _, text := range s.steer {
 		messages = append(messages, tenon.UserMessage(text))
 	}
 	p := &Prompt{
+		Model:      s.spec.Model,
 		System:     s.spec.System,
 		Messages:   messages,
 		Tools:      s.spec.Tools,
@@ -66,14 +67,18 @@ func (s *State) nextCalls() []tenon.Command {
 		}
 	}
 	over := s.overtime()
+	// All calls of a turn are decided before the first one runs, so that their
+	// decisions are stored together and a person sees all that is asked at once.
+	undecided := slices.ContainsFunc(s.calls, func(c *call) bool { return c.status == proposed })
 	for _, c := range s.calls {
 		switch c.status {
 		case proposed:
-			cmds = append(cmds, tenon.Command{Step: c.step, Kind: CommandDecide, Idempotent: true, Data: mustJSON(c.tool)})
+			cmds = append(cmds, tenon.Command{Step: c.step, Kind: CommandDecide, Idempotent: true,
+				Data: mustJSON(DecideCommand{Call: *c.tool, Tools: s.spec.Tools, Grant: s.spec.Grant})})
 		case waiting, asking:
 			cmds = append(cmds, tenon.Command{Step: c.step, Kind: tenon.CommandWait, Data: mustJSON(c.asking())})
 		case ready:
-			if over || free <= 0 {
+			if over || undecided || free <= 0 {
 				continue
 			}
 			free--

@@ -21,6 +21,7 @@ type Spec struct {
 	Question   string        `json:"question"`
 	Tools      string        `json:"tools,omitempty"`  // digest of the tool snapshot, a blob; empty: no tools
 	Policy     string        `json:"policy,omitempty"` // digest of the rules when the run began
+	Grant      string        `json:"grant,omitempty"`  // who allowed beforehand whatever would ask, such as "--yes"
 	ToolChoice string        `json:"tool_choice,omitempty"`
 	MaxTurns   int           `json:"max_turns"`
 	Parallel   int           `json:"parallel_tools"`

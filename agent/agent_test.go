@@ -1,0 +1,296 @@
+package agent_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+)
+
+// script answers model commands in turn and lets all else go well.
+func script(answers ...func(step string) []tenon.Event) func(tenon.Command) []tenon.Event {
+	return func(c tenon.Command) []tenon.Event {
+		switch c.Kind {
+		case agent.CommandModel:
+			a := answers[0]
+			if len(answers) > 1 {
+				answers = answers[1:]
+			}
+			return a(c.Step)
+		case agent.CommandDecide:
+			return decided(c, tenon.Allow, false)
+		default:
+			return result(c.Step, "ok", false)
+		}
+	}
+}
+
+func says(text string, calls ...string) func(string) []tenon.Event {
+	return func(step string) []tenon.Event { return answer(step, text, calls...) }
+}
+
+func stops(stop tenon.StopReason, text string, calls ...string) func(string) []tenon.Event {
+	return func(step string) []tenon.Event {
+		events := answer(step, text, calls...)
+		var r tenon.Response
+		_ = json.Unmarshal(events[0].Data, &r)
+		r.Stop, r.RawStop = stop, "raw"
+		events[0].Data = data(r)
+		return events
+	}
+}
+
+func TestRunEnds(t *testing.T) {
+	tests := []struct {
+		name   string
+		spec   agent.Spec
+		do     func(tenon.Command) []tenon.Event
+		state  tenon.RunState
+		stop   tenon.StopReason
+		answer string
+		err    string
+		turns  int
+	}{
+		{"an answer without tools", agent.Spec{}, script(says("hello")), tenon.RunCompleted, tenon.StopEnd, "hello", "", 1},
+		{"RA-16 four calls one after another", agent.Spec{MaxTurns: 5},
+			script(says("", "a"), says("", "a"), says("", "a"), says("", "a"), says("end")), tenon.RunCompleted, tenon.StopEnd, "end", "", 5},
+		{"the turn limit", agent.Spec{MaxTurns: 3}, script(says("thinking", "a")), tenon.RunFailed, tenon.LimitTurns, "thinking", "Iteration limit of 3 reached.", 3},
+		{"cut off", agent.Spec{}, script(stops(tenon.StopMaxTokens, "half", "a")), tenon.RunFailed, tenon.StopMaxTokens, "half", "cut off", 1},
+		{"refused", agent.Spec{}, script(stops(tenon.StopContentFilter, "no")), tenon.RunFailed, tenon.StopContentFilter, "no", "refused", 1},
+		{"pause goes back as it is", agent.Spec{}, script(stops(tenon.StopPause, "wait"), says("end")), tenon.RunCompleted, tenon.StopEnd, "end", "", 2},
+		{"a bad call is told and asked again", agent.Spec{}, script(stops(tenon.StopBadCall, ""), says("end")), tenon.RunCompleted, tenon.StopEnd, "end", "", 2},
+		{"the model fails", agent.Spec{}, func(c tenon.Command) []tenon.Event {
+			return []tenon.Event{{Step: c.Step, Kind: agent.EventFailed, Data: data(agent.Failure{Error: tenon.Errorf(tenon.CodeUnreachable, "no route")})}}
+		}, tenon.RunFailed, tenon.StopError, "", "no route", 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.spec.Question = "q"
+			d := newDriver(t, tt.spec, tt.do)
+			d.run()
+			if d.done == nil {
+				t.Fatal("the run did not end")
+			}
+			if d.done.State != tt.state || d.done.Stop != tt.stop || d.done.Answer != tt.answer {
+				t.Errorf("ended %s %s %q, want %s %s %q", d.done.State, d.done.Stop, d.done.Answer, tt.state, tt.stop, tt.answer)
+			}
+			switch {
+			case tt.err == "" && d.done.Error != nil:
+				t.Errorf("error %v", d.done.Error)
+			case tt.err != "" && (d.done.Error == nil || !strings.Contains(d.done.Error.Message, tt.err)):
+				t.Errorf("error %v, want %q", d.done.Error, tt.err)
+			}
+			var s agent.Summary
+			_ = json.Unmarshal(d.done.Data, &s)
+			if s.Turns != tt.turns {
+				t.Errorf("%d turns, want %d", s.Turns, tt.turns)
+			}
+		})
+	}
+}
+
+// lastResult is the text of the result that the model saw last.
+func lastResult(t *testing.T, d *driver) string {
+	t.Helper()
+	msgs := d.prompts[len(d.prompts)-1].Messages
+	for i := len(msgs) - 1; i >= 0; i-- {
+		if msgs[i].Role == tenon.RoleTool {
+			return msgs[i].Parts[0].Result.Content[0].Text
+		}
+	}
+	t.Fatal("the model saw no result")
+	return ""
+}
+
+func TestCallEnds(t *testing.T) {
+	ask := func(c tenon.Command) []tenon.Event {
+		switch c.Kind {
+		case agent.CommandDecide:
+			return decided(c, tenon.Ask, false)
+		case agent.CommandModel:
+			if c.Step == "1" {
+				return answer(c.Step, "", "pay")
+			}
+			return answer(c.Step, "end")
+		}
+		return result(c.Step, "paid", false)
+	}
+	t.Run("RA-47 asked and allowed", func(t *testing.T) {
+		d := newDriver(t, agent.Spec{Question: "q"}, ask)
+		d.run()
+		if d.done != nil {
+			t.Fatal("ran without being asked")
+		}
+		d.now = d.now.Add(72 * time.Hour) // a weekend of waiting is not the run's time
+		d.apply(tenon.Event{Step: "1.0", Kind: agent.EventDecision, Data: data(agent.Ruling{Verdict: tenon.Allow, By: "ann", Arguments: json.RawMessage(`{"n":2}`)})})
+		cmds := d.core.Next()
+		var c agent.ToolCommand
+		_ = json.Unmarshal(cmds[0].Data, &c)
+		if string(c.Arguments) != `{"n":2}` {
+			t.Errorf("edited arguments are not the ones that are sent: %s", c.Arguments)
+		}
+		d.run()
+		if got := lastResult(t, d); got != "paid" || d.done.State != tenon.RunCompleted {
+			t.Errorf("result %q, state %s", got, d.done.State)
+		}
+		rec := agent.Calls(d.journal)[0]
+		if rec.By != "ann" || rec.Verdict != tenon.Allow || string(rec.Args) != `{"n":2}` || !rec.Success {
+			t.Errorf("record %+v", rec)
+		}
+	})
+	t.Run("asked and denied", func(t *testing.T) {
+		d := newDriver(t, agent.Spec{Question: "q"}, ask)
+		d.run()
+		d.apply(tenon.Event{Step: "1.0", Kind: agent.EventDecision, Data: data(agent.Ruling{Verdict: tenon.Deny, By: "ann", Reason: "too much"})})
+		d.run()
+		if got := lastResult(t, d); got != "Error: the call was denied by ann: too much" {
+			t.Errorf("the model was told %q", got)
+		}
+	})
+	end := func(kind string, v any, idempotent bool) func(tenon.Command) []tenon.Event {
+		return func(c tenon.Command) []tenon.Event {
+			switch c.Kind {
+			case agent.CommandDecide:
+				return decided(c, tenon.Allow, idempotent)
+			case agent.CommandModel:
+				if c.Step == "1" {
+					return answer(c.Step, "", "pay")
+				}
+				return answer(c.Step, "end")
+			}
+			return []tenon.Event{{Step: c.Step, Kind: kind, Data: data(v)}}
+		}
+	}
+	tests := []struct {
+		name     string
+		do       func(tenon.Command) []tenon.Event
+		want     string
+		attempts int
+	}{
+		{"KN-25 a tool's own error", end(agent.EventResult, agent.Outcome{Result: tenon.ErrorResult("boom")}, false), "Error: boom", 1},
+		{"not made", end(agent.EventFailed, agent.Failure{Error: tenon.Errorf(tenon.CodeUnreachable, "gone")}, false), "Error: gone", 1},
+		{"tried again where that is safe", end(agent.EventFailed, agent.Failure{Error: tenon.Errorf(tenon.CodeUnreachable, "gone"), Retry: true}, true), "Error: gone", 3},
+		{"unknown", end(tenon.EventUnknown, agent.Failure{Error: tenon.Errorf(tenon.CodeUnknown, "the connection was lost")}, false),
+			"Error: the outcome of this call is unknown: the connection was lost. It may or may not have taken effect; check before you repeat it.", 1},
+		{"an empty result", end(agent.EventResult, agent.Outcome{Result: &tenon.Result{Structured: json.RawMessage(`{"id":9007199254740993}`)}}, false), `{"id":9007199254740993}`, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d := newDriver(t, agent.Spec{Question: "q"}, tt.do)
+			d.run()
+			if got := lastResult(t, d); got != tt.want {
+				t.Errorf("the model was told %q, want %q", got, tt.want)
+			}
+			if d.attempt["1.0"] != tt.attempts {
+				t.Errorf("%d attempts, want %d", d.attempt["1.0"], tt.attempts)
+			}
+			if d.done.State != tenon.RunCompleted {
+				t.Errorf("ended %s", d.done.State)
+			}
+		})
+	}
+}
+
+func TestParallel(t *testing.T) {
+	d := newDriver(t, agent.Spec{Question: "q", Parallel: 2}, script(says("", "a", "b", "c"), says("end")))
+	pick := func(int) int { return 0 }
+	for range 4 { // the model, three decisions
+		d.step(pick)
+	}
+	cmds := d.core.Next()
+	if len(cmds) != 2 || cmds[0].Step != "1.0" || cmds[1].Step != "1.1" {
+		t.Fatalf("wants %v, want the first two calls", show(cmds))
+	}
+	// The last one ends first; the results still stand in call order.
+	d.apply(tenon.Event{Step: "1.0", Kind: tenon.EventStarted, Attempt: 1})
+	d.apply(tenon.Event{Step: "1.1", Kind: tenon.EventStarted, Attempt: 1})
+	if cmds := d.core.Next(); len(cmds) != 0 {
+		t.Fatalf("a third call at a limit of two: %v", show(cmds))
+	}
+	d.apply(result("1.1", "second", false)[0])
+	d.apply(tenon.Event{Step: "1.2", Kind: tenon.EventStarted, Attempt: 1})
+	d.apply(result("1.2", "third", true)[0])
+	d.apply(result("1.0", "first", false)[0])
+	d.run()
+	m := d.prompts[len(d.prompts)-1].Messages[2]
+	var got []string
+	for _, p := range m.Parts {
+		got = append(got, p.Result.Content[0].Text)
+	}
+	if strings.Join(got, ",") != "first,second,Error: third" {
+		t.Errorf("results %v", got)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	d := newDriver(t, agent.Spec{Question: "q"}, script(says("", "a", "b"), says("end")))
+	pick := func(int) int { return 0 }
+	for range 3 { // the model, two decisions
+		d.step(pick)
+	}
+	d.apply(tenon.Event{Step: "1.0", Kind: tenon.EventStarted, Attempt: 1})
+	d.apply(tenon.Event{Kind: tenon.EventCancel, Data: data(tenon.CancelData{Reason: "enough"})})
+	if cmds := d.core.Next(); len(cmds) != 0 {
+		t.Fatalf("wants %v while a call is under way", show(cmds))
+	}
+	d.apply(result("1.0", "ok", false)[0])
+	d.run()
+	if d.done.State != tenon.RunCancelled || d.done.Stop != tenon.StopCancelled || d.done.Error.Message != "enough" {
+		t.Errorf("ended %+v", d.done)
+	}
+	// KN-84: the history that a next run starts from has no call without a result.
+	checkHistory(t, d.core.Messages())
+}
+
+func TestTimeLimit(t *testing.T) {
+	d := newDriver(t, agent.Spec{Question: "q", Timeout: time.Minute}, nil)
+	d.do = func(c tenon.Command) []tenon.Event {
+		d.now = d.now.Add(50 * time.Second)
+		return script(says("so far", "a"))(c)
+	}
+	d.run()
+	if d.done.Stop != tenon.LimitTime || d.done.Answer != "so far" {
+		t.Errorf("ended %+v", d.done)
+	}
+}
+
+func TestRetryGetsItsLimitsAnew(t *testing.T) {
+	d := newDriver(t, agent.Spec{Question: "q", MaxTurns: 2}, script(says("", "a"), says("", "a"), says("", "a"), says("end")))
+	d.run()
+	if d.done.Stop != tenon.LimitTurns {
+		t.Fatalf("ended %+v", d.done)
+	}
+	d.apply(tenon.Event{Kind: tenon.EventRetry})
+	d.run()
+	if d.done.State != tenon.RunCompleted || d.done.Answer != "end" {
+		t.Errorf("ended %+v", d.done)
+	}
+}
+
+func TestSteer(t *testing.T) {
+	d := newDriver(t, agent.Spec{Question: "q"}, script(says("", "a"), says("end")))
+	d.step(func(int) int { return 0 })
+	d.apply(tenon.Event{Kind: agent.EventMessage, Data: data(agent.Steer{Text: "in Celsius"})})
+	d.run()
+	msgs := d.prompts[1].Messages
+	if got := msgs[len(msgs)-1].Text(); got != "in Celsius" {
+		t.Errorf("the model saw %q last", got)
+	}
+}
+
+func TestApplyRefusesWhatDoesNotFollow(t *testing.T) {
+	s := agent.New(agent.Spec{Question: "q"}, nil)
+	for _, e := range []tenon.Event{
+		{Kind: "no such kind"},
+		{Kind: agent.EventResult, Step: "1.0"},
+		{Kind: agent.EventModel, Step: "7", Data: data(tenon.Response{})},
+		{Kind: agent.EventModel, Step: "1", Data: json.RawMessage(`{"message":7}`)},
+	} {
+		if err := s.Apply(e); tenon.ErrorCode(err) != tenon.CodeStore {
+			t.Errorf("event %s %s: error %v", e.Kind, e.Step, err)
+		}
+	}
+}

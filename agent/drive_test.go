@@ -1,0 +1,254 @@
+package agent_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+)
+
+// driver is the smallest engine there is: it keeps the journal in memory, runs
+// one command at a time, and after every event checks that a core made anew from
+// the journal wants the same things.
+type driver struct {
+	t       *testing.T
+	spec    agent.Spec
+	history []*tenon.Message
+	core    *agent.State
+	journal []tenon.Event
+	now     time.Time
+	attempt map[string]int
+	do      func(c tenon.Command) []tenon.Event
+	prompts []*agent.Prompt
+	done    *tenon.DoneData
+}
+
+func newDriver(t *testing.T, spec agent.Spec, do func(tenon.Command) []tenon.Event) *driver {
+	d := &driver{t: t, spec: spec, do: do, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), attempt: map[string]int{}}
+	d.core = agent.New(spec, nil)
+	d.apply(tenon.Event{Kind: tenon.EventRun})
+	return d
+}
+
+func (d *driver) apply(e tenon.Event) {
+	d.t.Helper()
+	d.now = d.now.Add(time.Millisecond)
+	e.Run, e.Seq, e.Time = "run_1", uint64(len(d.journal)+1), d.now
+	d.journal = append(d.journal, e)
+	if err := d.core.Apply(e); err != nil {
+		d.t.Fatalf("apply %d %s %s: %v", e.Seq, e.Kind, e.Step, err)
+	}
+	again := agent.New(d.spec, d.history)
+	for _, e := range d.journal {
+		if err := again.Apply(e); err != nil {
+			d.t.Fatalf("replay: %v", err)
+		}
+	}
+	if diff := cmp.Diff(show(d.core.Next()), show(again.Next())); diff != "" {
+		d.t.Fatalf("after event %d (%s %s) a replay wants something else:\n%s", e.Seq, e.Kind, e.Step, diff)
+	}
+	checkHistory(d.t, d.core.Messages())
+}
+
+func show(cmds []tenon.Command) []string {
+	var list []string
+	for _, c := range cmds {
+		s := fmt.Sprintf("%s %s idempotent=%v after=%s %s", c.Kind, c.Step, c.Idempotent, c.After, c.Data)
+		if p, ok := c.Local.(*agent.Prompt); ok {
+			b, _ := json.Marshal(p.Messages)
+			s += " " + string(b)
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// step carries out one command; it reports whether anything was done.
+func (d *driver) step(pick func(n int) int) bool {
+	d.t.Helper()
+	var open []tenon.Command
+	for _, c := range d.core.Next() {
+		if c.Kind != tenon.CommandWait {
+			open = append(open, c)
+		}
+	}
+	if len(open) == 0 {
+		return false
+	}
+	c := open[pick(len(open))]
+	if c.Kind == tenon.CommandDone {
+		d.done = new(tenon.DoneData)
+		if err := json.Unmarshal(c.Data, d.done); err != nil {
+			d.t.Fatal(err)
+		}
+		d.apply(tenon.Event{Kind: tenon.EventDone, Data: c.Data})
+		return true
+	}
+	if c.Kind != agent.CommandDecide {
+		d.attempt[c.Step]++
+		d.apply(tenon.Event{Step: c.Step, Kind: tenon.EventStarted, Attempt: d.attempt[c.Step]})
+	}
+	if p, ok := c.Local.(*agent.Prompt); ok {
+		d.prompts = append(d.prompts, p)
+	}
+	for _, e := range d.do(c) {
+		e.Attempt = d.attempt[c.Step]
+		d.apply(e)
+	}
+	return true
+}
+
+func (d *driver) run() {
+	d.t.Helper()
+	for i := 0; d.step(func(int) int { return 0 }); i++ {
+		if i > 10_000 {
+			d.t.Fatal("the run does not end")
+		}
+	}
+}
+
+// checkHistory holds a history to what every provider demands: each call has
+// exactly one result, in the message after it, in order.
+func checkHistory(t *testing.T, msgs []*tenon.Message) {
+	t.Helper()
+	for i, m := range msgs {
+		calls := m.Calls()
+		if m.Role == tenon.RoleTool && (i == 0 || len(msgs[i-1].Calls()) == 0) {
+			t.Fatalf("message %d holds results without calls before it", i)
+		}
+		if len(calls) == 0 {
+			continue
+		}
+		if i+1 == len(msgs) || msgs[i+1].Role != tenon.RoleTool || len(msgs[i+1].Parts) != len(calls) {
+			t.Fatalf("message %d has %d calls without as many results after it", i, len(calls))
+		}
+		for j, p := range msgs[i+1].Parts {
+			if p.Result == nil || p.Result.ID != calls[j].ID {
+				t.Fatalf("message %d: call %d has the result of another", i, j)
+			}
+		}
+	}
+}
+
+func data(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// answer is a model's answer: a text, or calls by tool name.
+func answer(step, text string, calls ...string) []tenon.Event {
+	r := tenon.Response{Stop: tenon.StopEnd, Usage: &tenon.Usage{Input: 10, Output: 2}, Message: &tenon.Message{Role: tenon.RoleAssistant}}
+	if text != "" {
+		r.Message.Parts = append(r.Message.Parts, tenon.Part{Type: tenon.PartText, Text: text})
+	}
+	for i, name := range calls {
+		r.Stop = tenon.StopToolUse
+		r.Message.Parts = append(r.Message.Parts, tenon.Part{Type: tenon.PartCall,
+			Call: &tenon.ToolCall{ID: fmt.Sprintf("id-%s-%d", step, i), Name: name, Arguments: json.RawMessage(`{"n":1}`)}})
+	}
+	events := []tenon.Event{{Step: step, Kind: agent.EventModel, Data: data(r)}}
+	for i, c := range r.Message.Calls() {
+		events = append(events, tenon.Event{Step: fmt.Sprintf("%s.%d", step, i), Kind: agent.EventProposed, Data: data(c)})
+	}
+	return events
+}
+
+func decided(c tenon.Command, v tenon.Verdict, idempotent bool) []tenon.Event {
+	var dc agent.DecideCommand
+	if err := json.Unmarshal(c.Data, &dc); err != nil {
+		panic(err)
+	}
+	return []tenon.Event{{Step: c.Step, Kind: agent.EventDecided, Data: data(agent.Decision{Verdict: v, By: agent.ByPolicy,
+		Server: "s", Remote: dc.Call.Name, Arguments: dc.Call.Arguments, Idempotent: idempotent})}}
+}
+
+func result(step, text string, isError bool) []tenon.Event {
+	return []tenon.Event{{Step: step, Kind: agent.EventResult, Data: data(agent.Outcome{Result: &tenon.Result{Content: []tenon.Content{tenon.Text(text)}, IsError: isError}})}}
+}
+
+// TestSchedules drives the core through seeded schedules of everything that can
+// happen, in every order that the engine allows, with crashes in between. The
+// driver checks each one for replay and for a valid history.
+func TestSchedules(t *testing.T) {
+	for seed := range uint64(400) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { schedule(t, seed) })
+	}
+}
+
+func schedule(t *testing.T, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	turns := 0
+	var d *driver
+	d = newDriver(t, agent.Spec{Question: "q", MaxTurns: 6, Parallel: 1 + r.IntN(3)}, func(c tenon.Command) []tenon.Event {
+		switch c.Kind {
+		case agent.CommandModel:
+			if turns++; r.IntN(5) == 0 {
+				return answer(c.Step, "the end")
+			}
+			switch r.IntN(12) {
+			case 0:
+				return []tenon.Event{{Step: c.Step, Kind: agent.EventFailed, Data: data(agent.Failure{Error: tenon.Errorf(tenon.CodeModel, "overloaded")})}}
+			case 1:
+				return []tenon.Event{{Step: c.Step, Kind: tenon.EventInterrupted}}
+			}
+			return answer(c.Step, "hm", []string{"a", "b", "c"}[:1+r.IntN(3)]...)
+		case agent.CommandDecide:
+			return decided(c, []tenon.Verdict{tenon.Allow, tenon.Allow, tenon.Ask, tenon.Deny}[r.IntN(4)], r.IntN(2) == 0)
+		default:
+			switch r.IntN(8) {
+			case 0:
+				return []tenon.Event{{Step: c.Step, Kind: tenon.EventUnknown}}
+			case 1:
+				return []tenon.Event{{Step: c.Step, Kind: agent.EventFailed, Data: data(agent.Failure{Error: tenon.Errorf(tenon.CodeUnreachable, "gone"), Retry: c.Idempotent})}}
+			case 2:
+				if c.Idempotent {
+					return []tenon.Event{{Step: c.Step, Kind: tenon.EventInterrupted}}
+				}
+			case 3:
+				return []tenon.Event{{Step: c.Step, Kind: agent.EventInput, Data: data(tenon.InputRequired{State: "s"})}}
+			}
+			return result(c.Step, "ok", r.IntN(4) == 0)
+		}
+	})
+	for range 500 {
+		if r.IntN(60) == 0 {
+			d.apply(tenon.Event{Kind: agent.EventMessage, Data: data(agent.Steer{Text: "by the way"})})
+		}
+		if r.IntN(150) == 0 && d.done == nil {
+			d.apply(tenon.Event{Kind: tenon.EventCancel, Data: data(tenon.CancelData{})})
+		}
+		if d.step(r.IntN) {
+			continue
+		}
+		if d.done != nil {
+			if d.done.State != tenon.RunFailed || r.IntN(2) == 0 {
+				return
+			}
+			d.done = nil
+			d.apply(tenon.Event{Kind: tenon.EventRetry})
+			continue
+		}
+		waits := d.core.Next()
+		if len(waits) == 0 {
+			t.Fatal("nothing to do and nothing to wait for")
+		}
+		w := waits[r.IntN(len(waits))]
+		var a agent.Asking
+		if err := json.Unmarshal(w.Data, &a); err != nil {
+			t.Fatal(err)
+		}
+		if a.Kind == "input" {
+			d.apply(tenon.Event{Step: w.Step, Kind: agent.EventAnswer, Data: data(tenon.InputAnswer{State: "s"})})
+			continue
+		}
+		d.apply(tenon.Event{Step: w.Step, Kind: agent.EventDecision, Data: data(agent.Ruling{Verdict: []tenon.Verdict{tenon.Allow, tenon.Deny}[r.IntN(2)], By: "local"})})
+	}
+}

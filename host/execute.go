@@ -1,0 +1,198 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/engine"
+)
+
+// do carries out one command of a core. See [engine.Do].
+func (h *Host) do(ctx context.Context, run string, a engine.Attempt, emit func(tenon.Event)) ([]tenon.Event, error) {
+	switch a.Kind {
+	case agent.CommandModel:
+		return h.doModel(ctx, run, a, emit)
+	case agent.CommandDecide:
+		return h.doDecide(ctx, a)
+	case agent.CommandTool:
+		return h.doTool(ctx, run, a, emit)
+	}
+	return nil, tenon.Errorf(tenon.CodeInternal, "run %s: step %s wants %q, which this version of tenon cannot do", run, a.Step, a.Kind)
+}
+
+// doModel asks the model and records its answer and the calls it led to.
+func (h *Host) doModel(ctx context.Context, run string, a engine.Attempt, emit func(tenon.Event)) ([]tenon.Event, error) {
+	p, ok := a.Local.(*agent.Prompt)
+	if !ok {
+		// The command came over a wire: fold the journal again.
+		s, err := h.state(ctx, run)
+		if err != nil {
+			return nil, err
+		}
+		p = s.Prompt()
+	}
+	m, err := h.models.get(ctx, p.Model)
+	if err != nil {
+		return []tenon.Event{failed(a.Step, err, false, 0)}, nil
+	}
+	snapshot, err := h.snapshot(ctx, p.Tools)
+	if err != nil {
+		return nil, err
+	}
+	parent := ctx
+	if !p.Deadline.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, p.Deadline)
+		defer cancel()
+	}
+	req := &tenon.Request{System: p.System, Messages: p.Messages, Tools: snapshot.Tools(), ToolChoice: p.ToolChoice}
+	h.log.Info("Sending request to provider: "+m.Name(), "run", run, "step", a.Step)
+	start := time.Now()
+	r, err := h.generate(ctx, m, req, run, a.Step, emit)
+	switch {
+	case err != nil && parent.Err() != nil:
+		return nil, context.Cause(parent) // we are being closed or cancelled: nothing is known
+	case err != nil:
+		return []tenon.Event{failed(a.Step, err, false, time.Since(start))}, nil
+	}
+	h.log.Info("Response received from provider: "+m.Name(), "run", run, "step", a.Step, "stop", string(r.Stop), "duration", time.Since(start))
+	for _, w := range r.Warnings {
+		h.log.Warn(w, "run", run, "step", a.Step, "model", m.Name())
+	}
+	events := []tenon.Event{{Step: a.Step, Kind: agent.EventModel, Data: encode(r)}}
+	calls := r.Message.Calls()
+	if len(calls) > 0 {
+		h.log.Info("Detected "+strconv.Itoa(len(calls))+" tool use(s) in AI response", "run", run, "step", a.Step)
+	}
+	for i, c := range calls {
+		events = append(events, tenon.Event{Step: a.Step + "." + strconv.Itoa(i), Kind: agent.EventProposed, Data: encode(c)})
+	}
+	return events, nil
+}
+
+// generate runs the stream to its end and passes on what comes as live events.
+func (h *Host) generate(ctx context.Context, m tenon.Model, req *tenon.Request, run, step string, emit func(tenon.Event)) (*tenon.Response, error) {
+	for d, err := range m.Generate(ctx, req) {
+		switch {
+		case err != nil:
+			return nil, err
+		case d.Response != nil:
+			return d.Response, nil
+		case d.Kind == tenon.DeltaReset:
+			h.log.Warn("the answer starts over: "+d.Text, "run", run, "step", step, "model", m.Name())
+			emit(tenon.Event{Step: step, Kind: agent.LiveReset, Data: encode(agent.LiveText{Kind: d.Kind, Text: d.Text})})
+		default:
+			emit(tenon.Event{Step: step, Kind: agent.LiveDelta, Data: encode(agent.LiveText{Kind: d.Kind, Text: d.Text})})
+		}
+	}
+	return nil, tenon.Errorf(tenon.CodeInternal, "model %s ended its stream without an answer", m.Name())
+}
+
+// doDecide looks the call up and asks the policy about it.
+func (h *Host) doDecide(ctx context.Context, a engine.Attempt) ([]tenon.Event, error) {
+	var c agent.DecideCommand
+	if err := json.Unmarshal(a.Data, &c); err != nil {
+		return nil, tenon.Errorf(tenon.CodeInternal, "step %s: %w", a.Step, err)
+	}
+	snapshot, err := h.snapshot(ctx, c.Tools)
+	if err != nil {
+		return nil, err
+	}
+	d := agent.Decision{Policy: h.rules.Digest(), Arguments: c.Call.Arguments}
+	if len(d.Arguments) == 0 {
+		d.Arguments = json.RawMessage("{}")
+	}
+	t, err := snapshot.Check(&c.Call)
+	if t != nil {
+		d.Server, d.Remote = t.Server, t.Remote
+	}
+	if err != nil {
+		d.Verdict, d.By, d.Reason = tenon.Deny, agent.ByCatalog, err.Error()
+		return []tenon.Event{{Step: a.Step, Kind: agent.EventDecided, Data: encode(d)}}, nil
+	}
+	o := h.rules.Judge(t)
+	d.Verdict, d.By, d.Reason, d.Idempotent, d.Timeout = o.Verdict, agent.ByPolicy, o.Reason, o.Idempotent, o.Timeout
+	if d.Verdict == tenon.Ask && c.Grant != "" {
+		d.Verdict, d.By = tenon.Allow, c.Grant
+	}
+	return []tenon.Event{{Step: a.Step, Kind: agent.EventDecided, Data: encode(d)}}, nil
+}
+
+// doTool calls a tool and says how it ended.
+func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit func(tenon.Event)) ([]tenon.Event, error) {
+	var c agent.ToolCommand
+	if err := json.Unmarshal(a.Data, &c); err != nil {
+		return nil, tenon.Errorf(tenon.CodeInternal, "step %s: %w", a.Step, err)
+	}
+	s, ok := h.toolsets[c.Server]
+	if !ok {
+		err := tenon.Errorf(tenon.CodeUnreachable, "server '%s' of tool '%s' is not configured any more", c.Server, c.Name)
+		return []tenon.Event{failed(a.Step, err, false, 0)}, nil
+	}
+	parent := ctx
+	if c.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
+		defer cancel()
+	}
+	h.log.Info("Executing tool: "+c.Name, "run", run, "step", a.Step, "server", c.Server)
+	start := time.Now()
+	r, err := s.Call(ctx, tenon.Call{
+		Tool: c.Remote, Arguments: c.Arguments, Key: run + "/" + a.Step, Input: c.Input,
+		Progress: func(p tenon.Progress) {
+			emit(tenon.Event{Step: a.Step, Kind: agent.LiveProgress, Data: encode(p)})
+		},
+	})
+	took := time.Since(start)
+	h.log.Info("Tool "+c.Name+" executed: success="+strconv.FormatBool(err == nil && !r.IsError), "run", run, "step", a.Step, "duration", took)
+	switch {
+	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && parent.Err() == nil:
+		err = tenon.Errorf(tenon.CodeTimeout, "tool '%s' of server '%s' timed out after %s", c.Remote, c.Server, c.Timeout)
+	case err != nil && parent.Err() != nil && !a.Idempotent:
+		err = tenon.Errorf(tenon.CodeUnknown, "the run was stopped while tool '%s' of server '%s' was at work", c.Remote, c.Server)
+	case err != nil && parent.Err() != nil:
+		return nil, context.Cause(parent)
+	}
+	switch {
+	case err == nil && r.Input != nil:
+		return []tenon.Event{{Step: a.Step, Kind: agent.EventInput, Data: encode(r.Input)}}, nil
+	case err == nil:
+		return []tenon.Event{{Step: a.Step, Kind: agent.EventResult, Data: encode(agent.Outcome{Result: r, Duration: took})}}, nil
+	}
+	switch code := tenon.ErrorCode(err); {
+	case !a.Idempotent && (code == tenon.CodeUnknown || code == tenon.CodeTimeout):
+		return []tenon.Event{{Step: a.Step, Kind: tenon.EventUnknown, Data: encode(agent.Failure{Error: asError(err), Duration: took})}}, nil
+	case a.Idempotent && (code == tenon.CodeUnknown || code == tenon.CodeUnreachable):
+		return []tenon.Event{failed(a.Step, err, true, took)}, nil
+	default:
+		return []tenon.Event{failed(a.Step, err, false, took)}, nil
+	}
+}
+
+func failed(step string, err error, retry bool, took time.Duration) tenon.Event {
+	return tenon.Event{Step: step, Kind: agent.EventFailed, Data: encode(agent.Failure{Error: asError(err), Retry: retry, Duration: took})}
+}
+
+// asError gives an error a code, so that it can stand in the journal.
+func asError(err error) *tenon.Error {
+	var e *tenon.Error
+	if errors.As(err, &e) && e.Message == err.Error() {
+		return e
+	}
+	return &tenon.Error{Code: tenon.ErrorCode(err), Message: err.Error(), Err: err}
+}
+
+// encode writes a value of our own types; only raw JSON that was checked when it
+// came in is part of them.
+func encode(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		b, _ = json.Marshal(agent.Failure{Error: tenon.Errorf(tenon.CodeInternal, "this event could not be written: %w", err)})
+	}
+	return b
+}

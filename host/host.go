@@ -1,0 +1,191 @@
+// Package host wires everything: a configuration in, an agent that answers out.
+// It is what Go programs and all surfaces of tenon import.
+//
+//	h, err := host.Open(ctx, host.Config{Config: cfg})
+//	defer h.Close()
+//	for e, err := range h.Run(ctx, host.Question{Text: "What is the weather in London?"}) {
+//		…
+//	}
+//
+// A Host owns the connections to the configured servers, the store and the
+// engine. Opening one starts nothing: servers are started when their tools are
+// first needed, runs only when they are asked for.
+//
+// The executor in this package is where a core's commands become deeds: a model
+// command a request to a model, a decide command a look at the policy, a tool
+// command a call of a server. It keeps no state about runs; everything that it
+// needs stands in the command or in the store, so any process can go on with
+// any run.
+package host
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/engine/local"
+	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/servers"
+	"github.com/tenonhq/tenon/store/sqlite"
+)
+
+// Config says what to open. The zero value is a host without servers that keeps
+// its store in the user's state folder.
+type Config struct {
+	// Config is the project's configuration; nil: none.
+	Config *config.Config
+	// Home is the folder of the store. Empty: .tenon beside the configuration
+	// file, else the user's state folder.
+	Home string
+	// Model, if set, is used in place of what agents name: an entry of models,
+	// "provider/name", or "script:FILE".
+	Model string
+	// Models adds models of the caller's own, by name.
+	Models map[string]tenon.Model
+	// Toolsets adds tools of the caller's own, by server name.
+	Toolsets map[string]tenon.Toolset
+	// Record and Replay are folders of cassettes of model traffic.
+	Record, Replay string
+	// LookupEnv finds environment variables; nil: the process's own.
+	LookupEnv func(string) (string, bool)
+	// Version is told to servers and providers.
+	Version string
+	// Logger takes what happens beside results; nil: nothing is logged.
+	Logger *slog.Logger
+	// Clock is the time; nil: the system's.
+	Clock engine.Clock
+}
+
+// Host is an opened configuration. It is safe for concurrent use.
+type Host struct {
+	cfg      Config
+	config   *config.Config
+	log      *slog.Logger
+	store    *sqlite.Store
+	engine   *local.Engine
+	rules    *policy.Rules
+	servers  map[string]*servers.Server
+	toolsets map[string]tenon.Toolset // the servers and the caller's own
+	models   *models
+
+	mu        sync.Mutex
+	snapshots map[string]*catalog.Snapshot // by digest
+}
+
+// Open opens the store and prepares everything else. Errors: config, store.
+func Open(ctx context.Context, cfg Config) (*Host, error) {
+	h := &Host{cfg: cfg, config: cfg.Config, log: cfg.Logger,
+		servers: map[string]*servers.Server{}, toolsets: map[string]tenon.Toolset{},
+		snapshots: map[string]*catalog.Snapshot{}}
+	if h.config == nil {
+		h.config = &config.Config{}
+	}
+	if h.log == nil {
+		h.log = slog.New(slog.DiscardHandler)
+	}
+	if h.cfg.LookupEnv == nil {
+		h.cfg.LookupEnv = os.LookupEnv
+	}
+	if err := h.openServers(ctx); err != nil {
+		return nil, err
+	}
+	models, err := openModels(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	h.models = models
+	path, err := h.storePath()
+	if err != nil {
+		return nil, err
+	}
+	if h.store, err = sqlite.Open(ctx, sqlite.Config{Path: path, Logger: h.log}); err != nil {
+		return nil, err
+	}
+	h.engine, err = local.New(local.Config{Store: h.store, NewCore: h.newCore, Do: h.do, Clock: cfg.Clock, Logger: h.log})
+	if err != nil {
+		return nil, errors.Join(err, h.store.Close())
+	}
+	return h, nil
+}
+
+// openServers makes the servers of the configuration, without starting any, and
+// the rules about their tools.
+func (h *Host) openServers(ctx context.Context) error {
+	h.rules = &policy.Rules{Defaults: h.config.Policy.Defaults, Servers: map[string]policy.Block{}, Tools: map[policy.ID]policy.Block{}}
+	for name, entry := range h.config.Servers {
+		if !entry.IsEnabled() {
+			continue
+		}
+		c, err := h.config.Server(ctx, name)
+		if err != nil {
+			return err
+		}
+		s := servers.New(name, c, servers.Options{LookupEnv: h.cfg.LookupEnv, Version: h.cfg.Version, Logger: h.log})
+		h.servers[name], h.toolsets[name] = s, s
+		h.rules.Servers[name] = c.Policy
+	}
+	for name, t := range h.config.Tools {
+		t = t.WithDefaults(name)
+		h.rules.Tools[policy.ID{Server: t.Server, Remote: t.RemoteName}] = t.Policy
+	}
+	for name, t := range h.cfg.Toolsets {
+		if _, ok := h.toolsets[name]; ok {
+			return tenon.Errorf(tenon.CodeConfig, "toolset '%s' has the name of a configured server", name)
+		}
+		h.toolsets[name] = t
+	}
+	return nil
+}
+
+// storePath finds where the store lies.
+func (h *Host) storePath() (string, error) {
+	switch {
+	case h.cfg.Home != "":
+		return filepath.Join(h.cfg.Home, "tenon.db"), nil
+	case h.config.Store.Path != "":
+		return h.config.Store.Path, nil
+	case h.config.File != "" && h.config.File != "-":
+		return filepath.Join(filepath.Dir(h.config.File), ".tenon", "tenon.db"), nil
+	}
+	if dir, ok := h.cfg.LookupEnv("XDG_STATE_HOME"); ok && dir != "" {
+		return filepath.Join(dir, "tenon", "tenon.db"), nil
+	}
+	home, ok := h.cfg.LookupEnv("HOME")
+	if !ok || home == "" {
+		return "", tenon.Errorf(tenon.CodeConfig, "there is no place for the store: neither --home, XDG_STATE_HOME nor HOME is set")
+	}
+	return filepath.Join(home, ".local", "state", "tenon", "tenon.db"), nil
+}
+
+// Close ends what is under way within a short grace, then the servers and the
+// store. Runs that had not ended can be resumed.
+func (h *Host) Close() error {
+	err := h.engine.Close()
+	var wg sync.WaitGroup
+	for _, s := range h.servers {
+		wg.Go(func() { _ = s.Close() }) // a server that ends badly has nothing more to tell us
+	}
+	wg.Wait()
+	return errors.Join(err, h.store.Close())
+}
+
+// Config returns the configuration that was opened.
+func (h *Host) Config() *config.Config { return h.config }
+
+// Servers returns the configured servers that are enabled, by name.
+func (h *Host) Servers() map[string]*servers.Server { return h.servers }
+
+func (h *Host) now() time.Time {
+	if h.cfg.Clock != nil {
+		return h.cfg.Clock.Now()
+	}
+	return time.Now()
+}

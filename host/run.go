@@ -1,0 +1,253 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/engine"
+)
+
+// Question is what an agent is asked. Only Text is required.
+type Question struct {
+	Text       string
+	Agent      string // an entry of agents; empty: "default", or the only one
+	Session    string // a session to continue (see [Host.Session]); empty: a new one
+	Model      string // in place of the agent's, see [Config.Model]
+	NoTools    bool
+	ToolChoice string // auto, any, none or an exposed name; empty: the agent's
+	MaxTurns   int    // 0: the agent's
+	// Grant, if set, allows beforehand what would ask; it is who the journal
+	// names as having decided.
+	Grant string
+}
+
+// titleLen is how much of a question stands in lists.
+const titleLen = 80
+
+// Start begins a run and returns its row. The run goes on in the background
+// until it ends, waits, or the host is closed. Problems are servers whose tools
+// are missing; the model is told. Errors: not_found (agent, session, model),
+// conflict (the session is at work), unreachable (a required server), store.
+func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, error) {
+	if strings.TrimSpace(q.Text) == "" {
+		return tenon.Run{}, nil, tenon.Errorf(tenon.CodeInvalid, "the question is empty")
+	}
+	name, a, err := h.agent(q.Agent)
+	if err != nil {
+		return tenon.Run{}, nil, err
+	}
+	run := tenon.Run{ID: tenon.NewID("run", h.now()), Core: agent.Version, Agent: name, Title: shorten(q.Text, titleLen),
+		State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
+	if q.Session != "" {
+		s, err := h.Session(ctx, q.Session)
+		if err != nil {
+			return tenon.Run{}, nil, err
+		}
+		if run.Session = s.ID; s.Head != "" {
+			parent, err := h.store.Run(ctx, s.Head)
+			if err != nil {
+				return tenon.Run{}, nil, err
+			}
+			run.Parent, run.ParentSeq = parent.ID, parent.Seq
+		}
+	} else {
+		run.Session = tenon.NewID("ses", h.now())
+	}
+	spec := agent.Spec{Agent: name, Question: q.Text, Grant: q.Grant, Policy: h.rules.Digest(),
+		ToolChoice: a.ToolChoice, MaxTurns: a.Limits.MaxTurns, Parallel: a.Limits.ParallelTools, Timeout: a.Limits.RunTimeout}
+	if q.ToolChoice != "" {
+		spec.ToolChoice = q.ToolChoice
+	}
+	if q.MaxTurns != 0 {
+		spec.MaxTurns = q.MaxTurns
+	}
+	if spec.Model, err = h.models.choose(ctx, q.Model, a.Model); err != nil {
+		return tenon.Run{}, nil, err
+	}
+	run.Model = spec.Model
+	if spec.System, err = instructions(a.Instructions); err != nil {
+		return tenon.Run{}, nil, err
+	}
+	problems, err := h.offer(ctx, q, a, &spec)
+	if err != nil {
+		return tenon.Run{}, problems, err
+	}
+	return run, problems, h.engine.Start(ctx, engine.Spec{Run: run, Data: encode(spec)})
+}
+
+// offer puts the agent's tools into the spec, unless it is to have none.
+func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agent.Spec) ([]Problem, error) {
+	if q.NoTools || !a.Tools.IsEnabled() || len(h.toolsets) == 0 {
+		return nil, nil
+	}
+	if !h.models.takesTools(spec.Model) {
+		h.log.Warn("MCP tools not enabled for provider", "model", spec.Model)
+		return nil, nil
+	}
+	snapshot, problems, err := h.Tools(ctx)
+	if err != nil {
+		return problems, err
+	}
+	snapshot = snapshot.Filter(a.Tools.Include, a.Tools.Exclude)
+	h.log.Info("MCP orchestration enabled: " + strconv.Itoa(len(snapshot.Tools())) + " tools available")
+	if spec.Tools, err = h.keep(ctx, snapshot); err != nil {
+		return problems, err
+	}
+	var missing []string
+	for _, p := range problems {
+		if p.Server != "" {
+			missing = append(missing, p.Server)
+		}
+	}
+	if len(missing) > 0 {
+		note := "The tools of these servers cannot be reached at the moment: " + strings.Join(missing, ", ") + "."
+		spec.System = strings.TrimSpace(spec.System + "\n\n" + note)
+	}
+	return problems, nil
+}
+
+// agent finds an agent and fills in what its entry does not say.
+func (h *Host) agent(name string) (string, agent.Config, error) {
+	agents := h.config.Agents
+	if name == "" {
+		name = "default"
+		if len(agents) == 1 {
+			for only := range agents {
+				name = only
+			}
+		}
+	}
+	a, ok := agents[name]
+	if !ok && name != "default" {
+		return "", a, tenon.Errorf(tenon.CodeNotFound, "there is no agent '%s'; agents: %s", name, keys(agents))
+	}
+	a.Limits = a.Limits.Over(h.config.Limits)
+	return name, a.WithDefaults(), nil
+}
+
+func instructions(i agent.Instructions) (string, error) {
+	if i.File == "" {
+		return i.Text, nil
+	}
+	b, err := os.ReadFile(i.File)
+	if err != nil {
+		return "", tenon.Errorf(tenon.CodeConfig, "the agent's instructions cannot be read: %w", err)
+	}
+	return string(b), nil
+}
+
+// Resume goes on with a run that has no owner: one whose process died, one that
+// was decided while nobody worked on it, or one that had failed.
+func (h *Host) Resume(ctx context.Context, run string) error {
+	return h.engine.Start(ctx, engine.Spec{Run: tenon.Run{ID: run}})
+}
+
+// Cancel asks a run to end.
+func (h *Host) Cancel(ctx context.Context, run, reason string) error {
+	return h.engine.Cancel(ctx, run, reason)
+}
+
+// Events yields a run's events after the given number and follows it. See
+// [engine.Engine].
+func (h *Host) Events(ctx context.Context, run string, after uint64) iter.Seq2[tenon.Event, error] {
+	return h.engine.Events(ctx, run, after)
+}
+
+// Run asks and follows: Start and Events in one.
+func (h *Host) Run(ctx context.Context, q Question) iter.Seq2[tenon.Event, error] {
+	return func(yield func(tenon.Event, error) bool) {
+		run, _, err := h.Start(ctx, q)
+		if err != nil {
+			yield(tenon.Event{}, err)
+			return
+		}
+		for e, err := range h.Events(ctx, run.ID, 0) {
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// newCore makes the core of a run. See [engine.NewCore].
+func (h *Host) newCore(ctx context.Context, spec engine.Spec) (tenon.Core, error) {
+	if spec.Run.Core != agent.Version {
+		return nil, tenon.Errorf(tenon.CodeStore, "run %s was written by %q, which this version of tenon does not know; use the version that wrote it, or a newer one", spec.Run.ID, spec.Run.Core)
+	}
+	var s agent.Spec
+	if err := json.Unmarshal(spec.Data, &s); err != nil {
+		return nil, tenon.Errorf(tenon.CodeStore, "run %s: its spec cannot be read: %w", spec.Run.ID, err)
+	}
+	history, err := h.history(ctx, spec.Run.Parent, spec.Run.ParentSeq)
+	if err != nil {
+		return nil, err
+	}
+	return agent.New(s, history), nil
+}
+
+// history returns the conversation up to an event of a run, its ancestors'
+// first.
+func (h *Host) history(ctx context.Context, run string, upTo uint64) ([]*tenon.Message, error) {
+	if run == "" {
+		return nil, nil
+	}
+	s, err := h.fold(ctx, run, upTo)
+	if err != nil {
+		return nil, err
+	}
+	return s.Messages(), nil
+}
+
+// state folds a run's whole journal.
+func (h *Host) state(ctx context.Context, run string) (*agent.State, error) {
+	return h.fold(ctx, run, 0)
+}
+
+func (h *Host) fold(ctx context.Context, run string, upTo uint64) (*agent.State, error) {
+	events, err := h.store.Events(ctx, run, 0, int(upTo))
+	if err != nil {
+		return nil, err
+	}
+	if len(events) == 0 || events[0].Kind != tenon.EventRun {
+		return nil, tenon.Errorf(tenon.CodeStore, "run %s has no first event; the journal is damaged", run)
+	}
+	var spec engine.Spec
+	if err := json.Unmarshal(events[0].Data, &spec); err != nil {
+		return nil, tenon.Errorf(tenon.CodeStore, "run %s: its spec cannot be read: %w", run, err)
+	}
+	core, err := h.newCore(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range events {
+		if err := core.Apply(e); err != nil {
+			return nil, err
+		}
+	}
+	return core.(*agent.State), nil
+}
+
+// Snapshot returns the tools that a run was begun with.
+func (h *Host) Snapshot(ctx context.Context, run string) (*catalog.Snapshot, error) {
+	s, err := h.state(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	return h.snapshot(ctx, s.Spec().Tools)
+}
+
+// shorten cuts a text to one line of at most n runes.
+func shorten(s string, n int) string {
+	r := []rune(strings.Join(strings.Fields(s), " "))
+	if len(r) > n {
+		r = append(r[:n-1], '…')
+	}
+	return string(r)
+}

@@ -1,0 +1,205 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/store"
+)
+
+// Session finds a session: by id, by the unique beginning of one, or counted
+// from the last ("-1" is the one that was used last).
+func (h *Host) Session(ctx context.Context, ref string) (tenon.Session, error) {
+	if n, err := strconv.Atoi(ref); err == nil && n < 0 {
+		list, err := h.store.Sessions(ctx, -n)
+		if err != nil {
+			return tenon.Session{}, err
+		}
+		if len(list) < -n {
+			return tenon.Session{}, tenon.Errorf(tenon.CodeNotFound, "there are only %d sessions", len(list))
+		}
+		return list[-n-1], nil
+	}
+	s, err := h.store.Session(ctx, ref)
+	if tenon.ErrorCode(err) != tenon.CodeNotFound {
+		return s, err
+	}
+	list, lerr := h.store.Sessions(ctx, maxListed)
+	if lerr != nil {
+		return tenon.Session{}, lerr
+	}
+	var found []tenon.Session
+	for _, s := range list {
+		if strings.HasPrefix(s.ID, ref) {
+			found = append(found, s)
+		}
+	}
+	switch {
+	case ref == "" || len(found) == 0:
+		return tenon.Session{}, tenon.Errorf(tenon.CodeNotFound, "there is no session '%s'; tenon sessions list shows them", ref)
+	case len(found) > 1:
+		return tenon.Session{}, tenon.Errorf(tenon.CodeConflict, "'%s' begins the ids of %d sessions; give more of it", ref, len(found))
+	}
+	return found[0], nil
+}
+
+// maxListed bounds what a look-up by prefix reads.
+const maxListed = 10_000
+
+// Sessions returns the sessions, most recently used first.
+func (h *Host) Sessions(ctx context.Context, limit int) ([]tenon.Session, error) {
+	return h.store.Sessions(ctx, limit)
+}
+
+// Messages returns a session's conversation up to its head.
+func (h *Host) Messages(ctx context.Context, session string) ([]*tenon.Message, error) {
+	s, err := h.store.Session(ctx, session)
+	if err != nil || s.Head == "" {
+		return nil, err
+	}
+	return h.history(ctx, s.Head, 0)
+}
+
+// RunRow finds a run: by id, by the unique beginning of one, or counted from
+// the last ("-1").
+func (h *Host) RunRow(ctx context.Context, ref string) (tenon.Run, error) {
+	f := store.RunFilter{Prefix: ref, Limit: 2}
+	if n, err := strconv.Atoi(ref); err == nil && n < 0 {
+		f = store.RunFilter{Limit: -n}
+		list, err := h.store.Runs(ctx, f)
+		if err != nil {
+			return tenon.Run{}, err
+		}
+		if len(list) < -n {
+			return tenon.Run{}, tenon.Errorf(tenon.CodeNotFound, "there are only %d runs", len(list))
+		}
+		return list[-n-1], nil
+	}
+	list, err := h.store.Runs(ctx, f)
+	switch {
+	case err != nil:
+		return tenon.Run{}, err
+	case ref == "" || len(list) == 0:
+		return tenon.Run{}, tenon.Errorf(tenon.CodeNotFound, "there is no run '%s'; tenon runs list shows them", ref)
+	case len(list) > 1 && list[0].ID != ref && list[1].ID != ref:
+		return tenon.Run{}, tenon.Errorf(tenon.CodeConflict, "'%s' begins the ids of several runs; give more of it", ref)
+	case len(list) > 1 && list[1].ID == ref:
+		return list[1], nil
+	}
+	return list[0], nil
+}
+
+// Runs returns runs, newest first.
+func (h *Host) Runs(ctx context.Context, f engine.Filter) ([]tenon.Run, error) {
+	return h.engine.List(ctx, f)
+}
+
+// Journal returns a run's stored events after the given number.
+func (h *Host) Journal(ctx context.Context, run string, after uint64) ([]tenon.Event, error) {
+	return h.store.Events(ctx, run, after, 0)
+}
+
+// Report says what a run came to, or how far it has come.
+func (h *Host) Report(ctx context.Context, run string) (agent.Report, error) {
+	row, err := h.store.Run(ctx, run)
+	if err != nil {
+		return agent.Report{}, err
+	}
+	events, err := h.store.Events(ctx, run, 0, 0)
+	if err != nil {
+		return agent.Report{}, err
+	}
+	return agent.Fold(row, events), nil
+}
+
+// Calls returns the audit records of all tool calls of a session, oldest first.
+func (h *Host) Calls(ctx context.Context, session string) ([]agent.CallRecord, error) {
+	runs, err := h.store.Runs(ctx, store.RunFilter{Session: session, Limit: maxListed})
+	if err != nil {
+		return nil, err
+	}
+	calls := []agent.CallRecord{}
+	for _, r := range slices.Backward(runs) {
+		events, err := h.store.Events(ctx, r.ID, 0, 0)
+		if err != nil {
+			return nil, err
+		}
+		calls = append(calls, agent.Calls(events)...)
+	}
+	return calls, nil
+}
+
+// Approval is a tool call that waits for a person.
+type Approval struct {
+	ID      string `json:"id"` // run and step, as Decide takes them: "RUN/STEP"
+	Run     string `json:"run"`
+	Step    string `json:"step"`
+	Session string `json:"session"`
+	Title   string `json:"title,omitempty"` // of the run
+	agent.Asking
+}
+
+// Approvals returns what waits for a person, oldest first.
+func (h *Host) Approvals(ctx context.Context) ([]Approval, error) {
+	list := []Approval{}
+	for _, state := range []tenon.RunState{tenon.RunInputRequired, tenon.RunWorking} {
+		runs, err := h.store.Runs(ctx, store.RunFilter{State: state, Limit: maxListed})
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range runs {
+			for _, w := range r.Waiting {
+				a := Approval{ID: r.ID + "/" + w.Step, Run: r.ID, Step: w.Step, Session: r.Session, Title: r.Title}
+				if err := json.Unmarshal(w.Data, &a.Asking); err != nil {
+					return nil, tenon.Errorf(tenon.CodeStore, "run %s: what it waits for cannot be read: %w", r.ID, err)
+				}
+				list = append(list, a)
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b Approval) int { return strings.Compare(a.ID, b.ID) })
+	return list, nil
+}
+
+// Decide answers an approval and returns the event that won, which is another's
+// if somebody was faster. The run goes on with Resume. Edited arguments are held
+// to the tool's schema first. Errors: not_found, conflict (it does not wait for
+// this), invalid (the edited arguments), store.
+func (h *Host) Decide(ctx context.Context, run, step string, r agent.Ruling) (tenon.Event, error) {
+	if len(r.Arguments) > 0 {
+		if err := h.checkEdit(ctx, run, step, r.Arguments); err != nil {
+			return tenon.Event{}, err
+		}
+	}
+	return h.engine.Signal(ctx, run, engine.Signal{ID: tenon.NewID("sig", h.now()), Kind: agent.EventDecision,
+		Step: step, By: r.By, Data: encode(r)})
+}
+
+func (h *Host) checkEdit(ctx context.Context, run, step string, args json.RawMessage) error {
+	s, err := h.state(ctx, run)
+	if err != nil {
+		return err
+	}
+	c, _, ok := s.Step(step)
+	if !ok {
+		return tenon.Errorf(tenon.CodeConflict, "run %s does not wait at step %s", run, step)
+	}
+	snapshot, err := h.snapshot(ctx, s.Spec().Tools)
+	if err != nil {
+		return err
+	}
+	c.Arguments, c.Malformed = args, ""
+	_, err = snapshot.Check(&c)
+	return err
+}
+
+func keys[V any](m map[string]V) string {
+	return strings.Join(slices.Sorted(maps.Keys(m)), ", ")
+}

@@ -1,0 +1,136 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
+)
+
+// Problem is a server whose tools are missing, or a tool that had to be left out.
+type Problem struct {
+	Server string
+	Err    error
+}
+
+// Tools connects to the servers that are needed and returns what they offer, as
+// one snapshot. Servers that cannot be reached are problems, not errors: the
+// others' tools are there. Names, if given, are the servers to ask; else all.
+// The error has code unreachable if a required server cannot be reached.
+func (h *Host) Tools(ctx context.Context, names ...string) (*catalog.Snapshot, []Problem, error) {
+	if len(names) == 0 {
+		names = slices.Sorted(maps.Keys(h.toolsets))
+	}
+	type answer struct {
+		tools []tenon.Tool
+		err   error
+	}
+	answers := make([]answer, len(names))
+	// Starting a process costs CPU: twice the cores at a time is the fastest.
+	limit := make(chan struct{}, 2*runtime.NumCPU())
+	var wg sync.WaitGroup
+	for i, name := range names {
+		t, ok := h.toolsets[name]
+		if !ok {
+			return nil, nil, tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'; servers: %v", name, slices.Sorted(maps.Keys(h.toolsets)))
+		}
+		wg.Go(func() {
+			limit <- struct{}{}
+			defer func() { <-limit }()
+			answers[i].tools, answers[i].err = t.Tools(ctx)
+		})
+	}
+	wg.Wait()
+	var sources []catalog.Source
+	var problems []Problem
+	for i, name := range names {
+		entry, configured := h.config.Servers[name]
+		if err := answers[i].err; err != nil {
+			if configured && entry.Required {
+				return nil, nil, tenon.Errorf(tenon.ErrorCode(err), "server '%s' is required: %w", name, err)
+			}
+			problems = append(problems, Problem{name, err})
+			continue
+		}
+		s := catalog.Source{Server: name, Trusted: true, Tools: answers[i].tools}
+		if configured {
+			s.Trusted, s.Include, s.Exclude = entry.IsTrusted(), entry.Include, entry.Exclude
+		}
+		sources = append(sources, s)
+	}
+	snapshot, errs := catalog.Build(sources, h.overlays())
+	for _, err := range errs {
+		problems = append(problems, Problem{"", err})
+	}
+	return snapshot, problems, nil
+}
+
+func (h *Host) overlays() []catalog.Overlay {
+	var list []catalog.Overlay
+	for name, t := range h.config.Tools {
+		t = t.WithDefaults(name)
+		list = append(list, catalog.Overlay{Name: name, Server: t.Server, Remote: t.RemoteName,
+			Description: t.Description, Annotate: t.Annotations.Over})
+	}
+	slices.SortFunc(list, func(a, b catalog.Overlay) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+// keep stores a snapshot and returns its digest, "" for one without tools.
+func (h *Host) keep(ctx context.Context, s *catalog.Snapshot) (string, error) {
+	if len(s.Tools()) == 0 {
+		return "", nil
+	}
+	h.mu.Lock()
+	_, known := h.snapshots[s.Digest()]
+	h.mu.Unlock()
+	if known {
+		return s.Digest(), nil
+	}
+	digest, err := h.store.PutBlob(ctx, s.Encode())
+	if err != nil {
+		return "", err
+	}
+	h.remember(digest, s)
+	return digest, nil
+}
+
+// maxSnapshots bounds what is kept in memory; a host sees few different ones.
+const maxSnapshots = 64
+
+func (h *Host) remember(digest string, s *catalog.Snapshot) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.snapshots) >= maxSnapshots {
+		clear(h.snapshots)
+	}
+	h.snapshots[digest] = s
+}
+
+// snapshot returns the tools that a run began with.
+func (h *Host) snapshot(ctx context.Context, digest string) (*catalog.Snapshot, error) {
+	h.mu.Lock()
+	s, ok := h.snapshots[digest]
+	h.mu.Unlock()
+	if ok {
+		return s, nil
+	}
+	if digest == "" {
+		s, _ = catalog.Build(nil, nil)
+		return s, nil
+	}
+	raw, err := h.store.Blob(ctx, digest)
+	if err != nil {
+		return nil, err
+	}
+	if s, err = catalog.Decode(raw); err != nil {
+		return nil, err
+	}
+	h.remember(digest, s)
+	return s, nil
+}

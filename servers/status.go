@@ -1,0 +1,42 @@
+package servers
+
+import (
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
+
+// State is what a server is doing.
+type State string
+
+// The states of a server.
+const (
+	StateCold     State = "cold"     // not started yet
+	StateStarting State = "starting" // connecting
+	StateReady    State = "ready"
+	StateAuth     State = "auth_required"
+	StateFailed   State = "failed" // the last try to connect, or the connection, came to an end; the next use tries again
+	StateClosed   State = "closed"
+)
+
+// Status is what is known about a server.
+type Status struct {
+	Name      string       `json:"name"`
+	Title     string       `json:"title,omitempty"`
+	Transport string       `json:"transport"`
+	Target    string       `json:"target"` // the command line or the URL
+	State     State        `json:"state"`
+	Since     time.Time    `json:"since,omitzero"`
+	Protocol  string       `json:"protocol,omitempty"` // the revision that was agreed on
+	Server    string       `json:"server,omitempty"`   // name and version, as the server gives them
+	Tools     int          `json:"tools"`              // -1: not asked yet
+	Starts    int          `json:"starts"`             // how often it was connected
+	Error     *tenon.Error `json:"error,omitempty"`    // the last one, if the state is failed or auth_required
+	Phases    []Phase      `json:"phases,omitempty"`   // of the last connect
+}
+
+// Phase is one part of connecting, and how long it took.
+type Phase struct {
+	Name   string `json:"name"` // start, discover, initialize, list
+	Millis int64  `json:"duration_ms"`
+}
