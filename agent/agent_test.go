@@ -294,3 +294,41 @@ func TestApplyRefusesWhatDoesNotFollow(t *testing.T) {
 		}
 	}
 }
+
+func TestDirect(t *testing.T) {
+	tests := []struct {
+		name  string
+		event tenon.Event
+		state tenon.RunState
+		code  tenon.Code
+	}{
+		{"a result", result("1.0", "5", false)[0], tenon.RunCompleted, ""},
+		{"a tool's own error", result("1.0", "boom", true)[0], tenon.RunCompleted, ""},
+		{"not made", tenon.Event{Step: "1.0", Kind: agent.EventFailed, Data: data(agent.Failure{Error: tenon.Errorf(tenon.CodeUnreachable, "gone")})}, tenon.RunFailed, tenon.CodeUnreachable},
+		{"unknown", tenon.Event{Step: "1.0", Kind: tenon.EventUnknown}, tenon.RunFailed, tenon.CodeUnknown},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			core := agent.NewDirect(agent.DirectSpec{Name: "add", By: "local"})
+			apply := func(e tenon.Event) {
+				if err := core.Apply(e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			apply(tenon.Event{Kind: tenon.EventRun})
+			apply(decided(core.Next()[0], tenon.Allow, false)[0])
+			if c := core.Next()[0]; c.Kind != agent.CommandTool {
+				t.Fatalf("wants %v", show(core.Next()))
+			}
+			apply(tenon.Event{Step: "1.0", Kind: tenon.EventStarted, Attempt: 1})
+			apply(tt.event)
+			var d tenon.DoneData
+			if err := json.Unmarshal(core.Next()[0].Data, &d); err != nil {
+				t.Fatal(err)
+			}
+			if d.State != tt.state || d.Error != nil && d.Error.Code != tt.code || d.Error == nil && tt.code != "" {
+				t.Errorf("ended %s %v, want %s %s", d.State, d.Error, tt.state, tt.code)
+			}
+		})
+	}
+}

@@ -20,18 +20,10 @@ const (
 	EventMessage  = "message"        // a message into the running run, a signal; data: Steer
 )
 
-// The kinds of live event (Seq 0) that the executor publishes.
-const (
-	LiveDelta    = "delta"    // data: LiveText
-	LiveReset    = "reset"    // the text so far is void; data: LiveText, Text is the reason
-	LiveProgress = "progress" // data: tenon.Progress
-)
-
-// LiveText is the data of a delta.
-type LiveText struct {
-	Kind string `json:"kind"` // text, thinking, call
-	Text string `json:"text"`
-}
+// LiveProgress is the kind of the live event (Seq 0) that tells how a tool call
+// gets on; data: tenon.Progress. What a model says while it says it comes as
+// engine.LiveDelta.
+const LiveProgress = "progress"
 
 // The kinds of command of this core.
 const (
@@ -51,6 +43,8 @@ type DecideCommand struct {
 	Call  tenon.ToolCall `json:"call"`
 	Tools string         `json:"tools,omitempty"` // digest of the tool snapshot
 	Grant string         `json:"grant,omitempty"` // who allowed beforehand whatever would ask
+	// Propose has the call journaled as proposed first; no model did.
+	Propose bool `json:"propose,omitempty"`
 }
 
 // Decision is what the policy said about a tool call, and all that is needed to

@@ -82,15 +82,19 @@ func (s *State) nextCalls() []tenon.Command {
 				continue
 			}
 			free--
-			cmds = append(cmds, tenon.Command{Step: c.step, Kind: CommandTool, Idempotent: c.decision.Idempotent, After: c.delay,
-				Data: mustJSON(ToolCommand{Name: c.tool.Name, Server: c.decision.Server, Remote: c.decision.Remote,
-					Arguments: c.decision.Arguments, Timeout: c.decision.Timeout, Input: c.input})})
+			cmds = append(cmds, c.command())
 		}
 	}
 	if over && free == s.spec.Parallel {
 		return s.done(tenon.RunFailed, tenon.LimitTime, s.timeError())
 	}
 	return cmds
+}
+
+func (c *call) command() tenon.Command {
+	return tenon.Command{Step: c.step, Kind: CommandTool, Idempotent: c.decision.Idempotent, After: c.delay,
+		Data: mustJSON(ToolCommand{Name: c.tool.Name, Server: c.decision.Server, Remote: c.decision.Remote,
+			Arguments: c.decision.Arguments, Timeout: c.decision.Timeout, Input: c.input})}
 }
 
 func (c *call) asking() Asking {

@@ -85,9 +85,9 @@ func (h *Host) generate(ctx context.Context, m tenon.Model, req *tenon.Request, 
 			return d.Response, nil
 		case d.Kind == tenon.DeltaReset:
 			h.log.Warn("the answer starts over: "+d.Text, "run", run, "step", step, "model", m.Name())
-			emit(tenon.Event{Step: step, Kind: agent.LiveReset, Data: encode(agent.LiveText{Kind: d.Kind, Text: d.Text})})
+			emit(tenon.Event{Step: step, Kind: engine.LiveReset, Data: encode(engine.Delta{Kind: d.Kind, Text: d.Text})})
 		default:
-			emit(tenon.Event{Step: step, Kind: agent.LiveDelta, Data: encode(agent.LiveText{Kind: d.Kind, Text: d.Text})})
+			emit(tenon.Event{Step: step, Kind: engine.LiveDelta, Data: encode(engine.Delta{Kind: d.Kind, Text: d.Text})})
 		}
 	}
 	return nil, tenon.Errorf(tenon.CodeInternal, "model %s ended its stream without an answer", m.Name())
@@ -107,20 +107,24 @@ func (h *Host) doDecide(ctx context.Context, a engine.Attempt) ([]tenon.Event, e
 	if len(d.Arguments) == 0 {
 		d.Arguments = json.RawMessage("{}")
 	}
+	var events []tenon.Event
+	if c.Propose {
+		events = append(events, tenon.Event{Step: a.Step, Kind: agent.EventProposed, Data: encode(c.Call)})
+	}
 	t, err := snapshot.Check(&c.Call)
 	if t != nil {
 		d.Server, d.Remote = t.Server, t.Remote
 	}
 	if err != nil {
 		d.Verdict, d.By, d.Reason = tenon.Deny, agent.ByCatalog, err.Error()
-		return []tenon.Event{{Step: a.Step, Kind: agent.EventDecided, Data: encode(d)}}, nil
+		return append(events, tenon.Event{Step: a.Step, Kind: agent.EventDecided, Data: encode(d)}), nil
 	}
 	o := h.rules.Judge(t)
 	d.Verdict, d.By, d.Reason, d.Idempotent, d.Timeout = o.Verdict, agent.ByPolicy, o.Reason, o.Idempotent, o.Timeout
 	if d.Verdict == tenon.Ask && c.Grant != "" {
 		d.Verdict, d.By = tenon.Allow, c.Grant
 	}
-	return []tenon.Event{{Step: a.Step, Kind: agent.EventDecided, Data: encode(d)}}, nil
+	return append(events, tenon.Event{Step: a.Step, Kind: agent.EventDecided, Data: encode(d)}), nil
 }
 
 // doTool calls a tool and says how it ended.

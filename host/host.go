@@ -97,7 +97,7 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 	if err := h.openServers(ctx); err != nil {
 		return nil, err
 	}
-	models, err := openModels(ctx, h)
+	models, err := openModels(h)
 	if err != nil {
 		return nil, err
 	}
@@ -152,8 +152,8 @@ func (h *Host) storePath() (string, error) {
 		return filepath.Join(h.cfg.Home, "tenon.db"), nil
 	case h.config.Store.Path != "":
 		return h.config.Store.Path, nil
-	case h.config.File != "" && h.config.File != "-":
-		return filepath.Join(filepath.Dir(h.config.File), ".tenon", "tenon.db"), nil
+	case h.config.Path != "":
+		return filepath.Join(h.config.Dir, ".tenon", "tenon.db"), nil
 	}
 	if dir, ok := h.cfg.LookupEnv("XDG_STATE_HOME"); ok && dir != "" {
 		return filepath.Join(dir, "tenon", "tenon.db"), nil

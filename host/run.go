@@ -126,7 +126,7 @@ func (h *Host) agent(name string) (string, agent.Config, error) {
 	}
 	a, ok := agents[name]
 	if !ok && name != "default" {
-		return "", a, tenon.Errorf(tenon.CodeNotFound, "there is no agent '%s'; agents: %s", name, keys(agents))
+		return "", a, tenon.Errorf(tenon.CodeNotFound, "there is no agent '%s'; agents: %s", name, strings.Join(h.config.AgentNames(), ", "))
 	}
 	a.Limits = a.Limits.Over(h.config.Limits)
 	return name, a.WithDefaults(), nil
@@ -146,6 +146,16 @@ func instructions(i agent.Instructions) (string, error) {
 // Resume goes on with a run that has no owner: one whose process died, one that
 // was decided while nobody worked on it, or one that had failed.
 func (h *Host) Resume(ctx context.Context, run string) error {
+	row, err := h.store.Run(ctx, run)
+	if err != nil {
+		return err
+	}
+	if row.State == tenon.RunFailed {
+		retry := engine.Signal{ID: tenon.NewID("sig", h.now()), Kind: tenon.EventRetry, By: string(tenon.PrincipalLocal)}
+		if _, err := h.engine.Signal(ctx, run, retry); err != nil {
+			return err
+		}
+	}
 	return h.engine.Start(ctx, engine.Spec{Run: tenon.Run{ID: run}})
 }
 
@@ -178,7 +188,15 @@ func (h *Host) Run(ctx context.Context, q Question) iter.Seq2[tenon.Event, error
 
 // newCore makes the core of a run. See [engine.NewCore].
 func (h *Host) newCore(ctx context.Context, spec engine.Spec) (tenon.Core, error) {
-	if spec.Run.Core != agent.Version {
+	switch spec.Run.Core {
+	case agent.Version:
+	case agent.DirectVersion:
+		var s agent.DirectSpec
+		if err := json.Unmarshal(spec.Data, &s); err != nil {
+			return nil, tenon.Errorf(tenon.CodeStore, "run %s: its spec cannot be read: %w", spec.Run.ID, err)
+		}
+		return agent.NewDirect(s), nil
+	default:
 		return nil, tenon.Errorf(tenon.CodeStore, "run %s was written by %q, which this version of tenon does not know; use the version that wrote it, or a newer one", spec.Run.ID, spec.Run.Core)
 	}
 	var s agent.Spec
@@ -231,7 +249,11 @@ func (h *Host) fold(ctx context.Context, run string, upTo uint64) (*agent.State,
 			return nil, err
 		}
 	}
-	return core.(*agent.State), nil
+	s, ok := core.(*agent.State)
+	if !ok {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "run %s is a single tool call and has no conversation", run)
+	}
+	return s, nil
 }
 
 // Snapshot returns the tools that a run was begun with.

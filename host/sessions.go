@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -198,8 +197,4 @@ func (h *Host) checkEdit(ctx context.Context, run, step string, args json.RawMes
 	c.Arguments, c.Malformed = args, ""
 	_, err = snapshot.Check(&c)
 	return err
-}
-
-func keys[V any](m map[string]V) string {
-	return strings.Join(slices.Sorted(maps.Keys(m)), ", ")
 }

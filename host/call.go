@@ -1,0 +1,81 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/engine"
+)
+
+// CallTool makes one tool call for a person and returns its result and the run
+// that it was recorded as. The call is the person's consent; it is journaled
+// as such. A failure that the tool reports is a result with IsError. Name is
+// the exposed name. Progress may be nil. Errors: not_found, invalid (the
+// arguments), denied, unreachable, auth_required, timeout, unknown_outcome,
+// tool_error (a JSON-RPC error of the server), cancelled.
+func (h *Host) CallTool(ctx context.Context, name string, args json.RawMessage, progress func(tenon.Progress)) (*tenon.Result, string, error) {
+	snapshot, problems, err := h.Tools(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	if _, err := snapshot.Check(&tenon.ToolCall{Name: name, Arguments: args}); err != nil {
+		if len(problems) > 0 && tenon.ErrorCode(err) == tenon.CodeNotFound {
+			return nil, "", problems[0].Err // the tool may be one of that server's
+		}
+		return nil, "", err
+	}
+	spec := agent.DirectSpec{Name: name, Arguments: args, By: string(tenon.PrincipalLocal)}
+	if spec.Tools, err = h.keep(ctx, snapshot); err != nil {
+		return nil, "", err
+	}
+	run := tenon.Run{ID: tenon.NewID("run", h.now()), Core: agent.DirectVersion, Title: shorten("call "+name, titleLen),
+		State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
+	if err := h.engine.Start(ctx, engine.Spec{Run: run, Data: encode(spec)}); err != nil {
+		return nil, "", err
+	}
+	result, err := h.followCall(ctx, run.ID, progress)
+	if err != nil && ctx.Err() != nil {
+		// The caller gave up: so does the call. The server is told.
+		_ = h.engine.Cancel(context.WithoutCancel(ctx), run.ID, "the caller gave up")
+	}
+	return result, run.ID, err
+}
+
+func (h *Host) followCall(ctx context.Context, run string, progress func(tenon.Progress)) (*tenon.Result, error) {
+	var result *tenon.Result
+	for e, err := range h.engine.Events(ctx, run, 0) {
+		if err != nil {
+			return nil, err
+		}
+		switch e.Kind {
+		case agent.LiveProgress:
+			var p tenon.Progress
+			if progress != nil && json.Unmarshal(e.Data, &p) == nil {
+				progress(p)
+			}
+		case agent.EventResult:
+			var o agent.Outcome
+			if err := json.Unmarshal(e.Data, &o); err != nil {
+				return nil, tenon.Errorf(tenon.CodeStore, "run %s: the result cannot be read: %w", run, err)
+			}
+			result = o.Result
+		case engine.EventWaiting:
+			return nil, tenon.Errorf(tenon.CodeWaiting, "the server asks for input before it goes on, which a direct call cannot give yet")
+		case tenon.EventDone:
+			var d tenon.DoneData
+			if err := json.Unmarshal(e.Data, &d); err != nil {
+				return nil, tenon.Errorf(tenon.CodeStore, "run %s: its end cannot be read: %w", run, err)
+			}
+			if d.Error != nil {
+				return nil, d.Error
+			}
+			return result, nil
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, tenon.Errorf(tenon.CodeCancelled, "the call was cancelled: %w", err)
+	}
+	return nil, tenon.Errorf(tenon.CodeInternal, "run %s ended without saying how", run)
+}

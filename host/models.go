@@ -1,0 +1,153 @@
+package host
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model"
+	"github.com/tenonhq/tenon/model/anthropic"
+	"github.com/tenonhq/tenon/model/openai"
+	"github.com/tenonhq/tenon/model/script"
+	"github.com/tenonhq/tenon/record"
+)
+
+// DemoModel is the name of the built-in scripted model.
+const DemoModel = "demo"
+
+// scriptPrefix begins the name of a model that plays a file of steps.
+const scriptPrefix = "script:"
+
+// models opens models by name and keeps them.
+type models struct {
+	h        *Host
+	recorder *record.Recorder
+
+	mu   sync.Mutex
+	open map[string]tenon.Model
+}
+
+func openModels(h *Host) (*models, error) {
+	m := &models{h: h, open: map[string]tenon.Model{}}
+	for name, own := range h.cfg.Models {
+		m.open[name] = own
+	}
+	return m, nil
+}
+
+// choose says which model a run uses, as a name that any process with the same
+// configuration can open: what the question names, what the host was opened
+// with, what the agent names, the first entry of models, what the environment
+// has a key for.
+func (m *models) choose(ctx context.Context, question, agent string) (string, error) {
+	for _, name := range []string{question, m.h.cfg.Model, agent} {
+		if name == "" {
+			continue
+		}
+		if file, ok := strings.CutPrefix(name, scriptPrefix); ok {
+			abs, err := filepath.Abs(file)
+			if err != nil {
+				return "", tenon.Errorf(tenon.CodeInvalid, "--model %s: %w", name, err)
+			}
+			name = scriptPrefix + abs
+		}
+		_, err := m.get(ctx, name)
+		return name, err
+	}
+	if names := m.h.config.ModelNames(); len(names) > 0 {
+		_, err := m.get(ctx, names[0])
+		return names[0], err
+	}
+	if name, ok := DetectModel(ctx, m.h.cfg.LookupEnv, false); ok {
+		return name, nil
+	}
+	return "", tenon.Errorf(tenon.CodeConfig, "there is no model: set ANTHROPIC_API_KEY or OPENAI_API_KEY, add an entry to models in tenon.yaml, or name one with --model provider/name")
+}
+
+// config returns the settings of a model by name: an entry of models, or
+// "provider/name" with that provider's defaults.
+func (m *models) config(ctx context.Context, name string) (model.Config, error) {
+	if _, ok := m.h.config.Models[name]; ok {
+		return m.h.config.Model(ctx, name)
+	}
+	if file, ok := strings.CutPrefix(name, scriptPrefix); ok {
+		return model.Config{Name: name, Provider: "script", Path: file}, nil
+	}
+	provider, id, ok := strings.Cut(name, "/")
+	p, known := model.Lookup(provider)
+	if !ok || !known || id == "" {
+		return model.Config{}, tenon.Errorf(tenon.CodeNotFound, "there is no model '%s': name an entry of models (%s), provider/name with a provider of %s, or script:FILE",
+			name, strings.Join(m.h.config.ModelNames(), ", "), strings.Join(model.ProviderNames(), ", "))
+	}
+	c := model.Config{Name: name, Provider: provider, Model: id}
+	if key, ok := m.h.cfg.LookupEnv(p.KeyEnv); ok && p.KeyEnv != "" {
+		c.APIKey = tenon.NewSecret(key)
+	}
+	return c, nil
+}
+
+// get opens a model, or returns the one that is open already.
+func (m *models) get(ctx context.Context, name string) (tenon.Model, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if opened, ok := m.open[name]; ok {
+		return opened, nil
+	}
+	opened, err := m.make(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	m.open[name] = opened
+	return opened, nil
+}
+
+// takesTools reports whether a model is to be offered tools.
+func (m *models) takesTools(name string) bool {
+	c, err := m.config(context.Background(), name)
+	return err != nil || c.ToolMode != model.ToolsNone
+}
+
+// localServers are the servers of local models that DetectModel looks for.
+var localServers = []struct{ provider, url, list string }{
+	{"ollama", "http://127.0.0.1:11434", "/v1/models"},
+	{"llamacpp", "http://127.0.0.1:8080", "/v1/models"},
+}
+
+// defaultModels are what a provider's key alone gives.
+var defaultModels = []struct{ env, name string }{
+	{"ANTHROPIC_API_KEY", "anthropic/claude-sonnet-4-5"},
+	{"OPENAI_API_KEY", "openai/gpt-5"},
+}
+
+// probeTimeout bounds the look for a local model.
+const probeTimeout = 300 * time.Millisecond
+
+// DetectModel finds a model where none is configured: one that the environment
+// has a key for, or, with probe, one that a local server on loopback serves.
+// TENON_NO_PROBE=1 switches probing off.
+func DetectModel(ctx context.Context, lookup func(string) (string, bool), probe bool) (string, bool) {
+	if lookup == nil {
+		lookup = os.LookupEnv
+	}
+	for _, d := range defaultModels {
+		if v, ok := lookup(d.env); ok && v != "" {
+			return d.name, true
+		}
+	}
+	if off, _ := lookup("TENON_NO_PROBE"); !probe || off != "" {
+		return "", false
+	}
+	client := &http.Client{Timeout: probeTimeout, Transport: &http.Transport{Proxy: nil}}
+	defer client.CloseIdleConnections()
+	for _, s := range localServers {
+		if id, ok := firstModel(ctx, client, s.url+s.list); ok {
+			return s.provider + "/" + id, true
+		}
+	}
+	return "", false
+}
