@@ -106,7 +106,7 @@ func (k *checker) server(p, name string, s servers.Config) {
 	n := k.nodes[p]
 	if n == nil || n.kind != mapNode {
 		if n != nil && n.isNull() {
-			k.bad(p, "", "'command' or 'url' is required")
+			k.add(k.keyed[p], p, "'command' or 'url' is required", "")
 		}
 		return
 	}
@@ -129,7 +129,7 @@ func (k *checker) server(p, name string, s servers.Config) {
 	case transport == "" && hasURL:
 		transport = servers.TransportHTTP
 	case transport == "":
-		k.bad(p, "", "'command' or 'url' is required")
+		k.add(k.keyed[p], p, "'command' or 'url' is required", "")
 		return
 	}
 	if transport == servers.TransportStdio {

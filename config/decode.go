@@ -223,6 +223,7 @@ func (d *decoder) scalar(n *node, p place, v reflect.Value, f field) {
 		reflect.Int: "a whole number", reflect.Float64: "a number"}
 	want := kinds[v.Kind()]
 	switch {
+	case n.kind == scalarNode && n.tag == badTag: // reported already
 	case want == "":
 		d.add(n, p.path, "a key of type "+v.Type().String()+" cannot be read", "this is a defect of tenon")
 	case n.kind != scalarNode:
@@ -369,10 +370,12 @@ func (d *decoder) oneSource(n *node, p place, s SecretSource) {
 		d.add(n, p.path, "a secret has one of 'env', 'file' and 'command'", "")
 	}
 	if s.Command != nil && len(s.Command) == 0 {
-		d.add(n, p.path+".command", "must name a program", "")
+		at, _ := n.get("command")
+		d.add(at, p.path+".command", "must name a program", "")
 	}
 	if s.Env != "" && !varName(s.Env) {
-		d.add(n, p.path+".env", "not the name of a variable", "a name has letters, digits and _; write it without ${}")
+		at, _ := n.get("env")
+		d.add(at, p.path+".env", "not the name of a variable", "a name has letters, digits and _; write it without ${}")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -17,6 +18,9 @@ const (
 	maxAliases = 10_000
 	maxNodes   = 1_000_000 // after the expansion of aliases
 )
+
+// badTag marks a scalar whose tag was refused.
+const badTag = "!bad"
 
 type nodeKind int
 
@@ -175,7 +179,11 @@ func syntaxError(at *node, data []byte, err error, s *sink) {
 	}
 	message := le.Message
 	lines := strings.Split(string(data), "\n")
-	if n.line <= len(lines) {
+	switch end, _ := position(data, len(bytes.TrimRight(data, " \t\r\n"))); {
+	case n.line > end && le.ContextMark.Line > 0 && le.ContextMark.Line <= end:
+		n.line, n.col = le.ContextMark.Line, le.ContextMark.Column
+		message, hint = "not closed", "the file ends "+le.ContextMsg
+	case n.line <= len(lines):
 		text := lines[n.line-1]
 		if lead := text[:len(text)-len(strings.TrimLeft(text, " \t"))]; strings.Contains(lead, "\t") {
 			n.col = strings.IndexByte(lead, '\t') + 1
@@ -232,7 +240,9 @@ func (c *converter) convert(y *yaml.Node, path string, depth int) *node {
 		}
 	default:
 		n.tag, n.val = y.ShortTag(), y.Value
-		c.checkTag(y, path, "!!str", "!!int", "!!float", "!!bool", "!!null", "!!timestamp", "!!merge")
+		if !c.checkTag(y, path, "!!str", "!!int", "!!float", "!!bool", "!!null", "!!timestamp", "!!merge") {
+			n.tag = badTag
+		}
 	}
 	return n
 }
@@ -251,14 +261,13 @@ func (c *converter) alias(y *yaml.Node, path string, depth int) *node {
 	return n
 }
 
-func (c *converter) checkTag(y *yaml.Node, path string, known ...string) {
+func (c *converter) checkTag(y *yaml.Node, path string, known ...string) bool {
 	tag := y.ShortTag()
-	for _, k := range known {
-		if tag == k {
-			return
-		}
+	if !slices.Contains(known, tag) {
+		c.sink.add(c.at(y), path, "unknown tag "+tag, "")
+		return false
 	}
-	c.sink.add(c.at(y), path, "unknown tag "+tag, "")
+	return true
 }
 
 // mapping fills a map. A merge key (<<) adds the keys of other maps that the

@@ -44,11 +44,9 @@ func Starter(h Hints) []byte {
 	off := ""
 	if len(h.Demo) == 0 {
 		off = "# "
-		b.WriteString("  {}\n")
 	}
 	b.WriteString("  " + off + "demo:                         # a small server that is built into tenon\n")
-	b.WriteString("  " + off + "  command: " + scalar(demo[0]) + "\n")
-	b.WriteString("  " + off + "  args: " + flow(demo[1:]) + "\n")
+	b.WriteString("  " + off + "  command: " + scalar(demo[0]) + "\n  " + off + "  args: " + flow(demo[1:]) + "\n")
 	b.WriteString(`
   # Files below a folder, with the server from npm (needs Node.js):
   # filesystem:

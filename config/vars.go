@@ -27,15 +27,19 @@ func (v *variables) get(name string) (string, bool) {
 }
 
 // expand replaces ${VAR}, ${VAR:-default} and $$ in one pass; a $ before
-// anything else stays.
+// anything else stays. It returns "" where a variable cannot be resolved.
 func (v *variables) expand(s string, n *node, path string, sink *sink) string {
 	if !strings.Contains(s, "$") {
 		return s
 	}
 	var b strings.Builder
+	failed := false
 	for {
 		i := strings.IndexByte(s, '$')
 		if i < 0 || i+1 == len(s) {
+			if failed {
+				return ""
+			}
 			return b.String() + s
 		}
 		b.WriteString(s[:i])
@@ -63,6 +67,7 @@ func (v *variables) expand(s string, n *node, path string, sink *sink) string {
 		case !varName(name):
 			sink.add(n, path, fmt.Sprintf("'${%s}' does not name a variable", name),
 				"write ${NAME} or ${NAME:-default}, and $$ for a dollar sign")
+			failed = true
 		case hasDef && val == "":
 			b.WriteString(def)
 		case ok:
@@ -70,6 +75,7 @@ func (v *variables) expand(s string, n *node, path string, sink *sink) string {
 		default:
 			sink.add(n, path, fmt.Sprintf("environment variable '%s' not found", name),
 				fmt.Sprintf("set it, or write ${%s:-default}", name))
+			failed = true
 		}
 	}
 }

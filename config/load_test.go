@@ -1,0 +1,84 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/tenonhq/tenon"
+)
+
+func env(pairs ...string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1], true
+			}
+		}
+		return "", false
+	}
+}
+
+// write makes a folder of files and returns it.
+func write(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		p := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+var wantLine = regexp.MustCompile(`(?m)^# want: (\d+:\d+): (.*)$`)
+
+// TestBad holds every malformed file to exactly the errors that its comments
+// `# want: LINE:COL: TEXT` name, in their order. Load has no way to start a
+// process or open a socket, so that nothing runs before a file is clean.
+func TestBad(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "bad", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 60 {
+		t.Fatalf("%d files, want at least 60", len(files))
+	}
+	for _, file := range files {
+		t.Run("HD-FR-026_"+strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wants := wantLine.FindAllStringSubmatch(string(data), -1)
+			_, err = Load(context.Background(), Options{File: file, Home: t.TempDir(), LookupEnv: env()})
+			var got Errors
+			if !errors.As(err, &got) {
+				t.Fatalf("error is %T: %v", err, err)
+			}
+			if tenon.ErrorCode(err) != tenon.CodeConfig {
+				t.Errorf("code %s", tenon.ErrorCode(err))
+			}
+			if len(got) != len(wants) {
+				t.Fatalf("%d errors, want %d:\n%v", len(got), len(wants), err)
+			}
+			for i, want := range wants {
+				if at := fmt.Sprintf("%d:%d", got[i].Line, got[i].Col); at != want[1] {
+					t.Errorf("at %s, want %s: %v", at, want[1], got[i])
+				}
+				if line := fmt.Sprintf("%s: %s", got[i].Path, got[i].Message); !strings.Contains(line, want[2]) {
+					t.Errorf("%q is not in %v", want[2], got[i])
+				}
+			}
+		})
+	}
+}
