@@ -1,0 +1,231 @@
+package tenon_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/tenonhq/tenon"
+
+// arrows is the import graph: what each package may import of this module,
+// beside the root package, which all may. A package that is not listed may
+// not exist. Tests may import more.
+var arrows = map[string][]string{
+	".":      {},
+	"policy": {},
+	"agent":  {},
+
+	"internal/sse": {},
+	"jsonrpc":      {},
+	"transport":    {"jsonrpc", "internal/sse"},
+	"mcp":          {"jsonrpc", "transport"},
+	"servers":      {"policy", "mcp", "transport"},
+	"catalog":      {},
+
+	"model":           {"internal/sse"},
+	"model/anthropic": {"model", "internal/sse"},
+	"model/openai":    {"model", "internal/sse"},
+	"model/script":    {"model"},
+	"record":          {"model", "model/anthropic"},
+
+	"store":             {},
+	"store/sqlite":      {"store"},
+	"store/storetest":   {"store"},
+	"engine":            {},
+	"engine/local":      {"engine", "store"},
+	"engine/enginetest": {"engine"},
+
+	"config": {"agent", "model", "policy", "servers"},
+	"host": {"agent", "catalog", "config", "engine", "engine/local", "model", "model/anthropic", "model/openai",
+		"model/script", "policy", "record", "servers", "store", "store/sqlite"},
+
+	"internal/testserver": {"mcp", "transport", "jsonrpc"},
+	"cmd/tenon":           {"agent", "catalog", "config", "engine", "host", "internal/testserver", "model/script", "servers"},
+}
+
+// homes says which package of ours may import a module of others. One module,
+// one home, so that it can be exchanged; the exceptions say why.
+var homes = map[string][]string{
+	"github.com/google/jsonschema-go": {"catalog"},
+	"github.com/spf13/cobra":          {"cmd/tenon"},
+	"github.com/spf13/pflag":          {"cmd/tenon"},                              // cobra's flags
+	"go.yaml.in/yaml/v4":              {"config", "model/script"},                 // scripts are files of their own, without tenon.yaml's rules
+	"modernc.org/sqlite":              {"store/sqlite"},                           //
+	"golang.org/x/sys":                {"store/sqlite", "transport", "cmd/tenon"}, // the operating system: locks, process groups
+	"golang.org/x/term":               {"cmd/tenon"},
+	"github.com/google/go-cmp":        {"store/storetest", "engine/enginetest"}, // the suites are tests in packages of their own
+}
+
+type pkg struct {
+	dir   string
+	files map[string]*ast.File // without tests
+	lines map[string]int
+	doc   string
+}
+
+// packages parses all packages of the module, nested modules and figures left
+// out: those measure others as well and are no part of the product.
+func packages(t *testing.T) []*pkg {
+	t.Helper()
+	byDir := map[string]*pkg{}
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			name := d.Name()
+			if p != "." && (strings.HasPrefix(name, ".") || name == "testdata" || p == filepath.Join("internal", "figures")) {
+				return filepath.SkipDir
+			}
+			if _, err := os.Stat(filepath.Join(p, "go.mod")); p != "." && err == nil {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(p, ".go") {
+			return nil
+		}
+		src, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), p, src, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		dir := filepath.ToSlash(filepath.Dir(p))
+		k := byDir[dir]
+		if k == nil {
+			k = &pkg{dir: dir, files: map[string]*ast.File{}, lines: map[string]int{}}
+			byDir[dir] = k
+		}
+		k.lines[p] = strings.Count(string(src), "\n")
+		if strings.HasSuffix(p, "_test.go") {
+			return nil
+		}
+		k.files[p] = f
+		if f.Doc != nil {
+			k.doc += f.Doc.Text()
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []*pkg
+	for _, k := range byDir {
+		if len(k.files) > 0 {
+			list = append(list, k)
+		}
+	}
+	slices.SortFunc(list, func(a, b *pkg) int { return strings.Compare(a.dir, b.dir) })
+	return list
+}
+
+func TestImportGraph(t *testing.T) {
+	for _, k := range packages(t) {
+		allowed, ok := arrows[k.dir]
+		if !ok {
+			t.Errorf("package %s has no place in the graph", k.dir)
+			continue
+		}
+		for file, f := range k.files {
+			for _, imp := range f.Imports {
+				p := strings.Trim(imp.Path.Value, `"`)
+				switch {
+				case p == module:
+				case strings.HasPrefix(p, module+"/"):
+					if own := strings.TrimPrefix(p, module+"/"); !slices.Contains(allowed, own) {
+						t.Errorf("%s: package %s may not import %s", file, k.dir, own)
+					}
+				case strings.Contains(strings.Split(p, "/")[0], "."):
+					home := ""
+					for m := range homes {
+						if p == m || strings.HasPrefix(p, m+"/") {
+							home = m
+						}
+					}
+					if home == "" || !slices.Contains(homes[home], k.dir) {
+						t.Errorf("%s: package %s may not import %s", file, k.dir, p)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestPackageComments also shows TG-44's half of the package comments.
+func TestPackageComments(t *testing.T) {
+	for _, k := range packages(t) {
+		if n := strings.Count(strings.TrimSpace(k.doc), "\n") + 1; n < 10 {
+			t.Errorf("package %s has a comment of %d lines, want 10 that say where it stands in the flow", k.dir, n)
+		}
+	}
+}
+
+func TestExportedNamesHaveComments(t *testing.T) {
+	for _, k := range packages(t) {
+		for file, f := range k.files {
+			for _, d := range f.Decls {
+				switch d := d.(type) {
+				case *ast.FuncDecl:
+					if d.Name.IsExported() && d.Doc == nil && exportedReceiver(d) {
+						t.Errorf("%s: %s has no comment", file, d.Name.Name)
+					}
+				case *ast.GenDecl:
+					for _, s := range d.Specs {
+						if ts, ok := s.(*ast.TypeSpec); ok && ts.Name.IsExported() && d.Doc == nil && ts.Doc == nil {
+							t.Errorf("%s: %s has no comment", file, ts.Name.Name)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// exportedReceiver reports whether a function is part of the API: a method of an
+// unexported type is not.
+func exportedReceiver(d *ast.FuncDecl) bool {
+	if d.Recv == nil {
+		return true
+	}
+	typ := d.Recv.List[0].Type
+	if star, ok := typ.(*ast.StarExpr); ok {
+		typ = star.X
+	}
+	id, ok := typ.(*ast.Ident)
+	return ok && id.IsExported()
+}
+
+// TestFileLength keeps files readable: 80 to 400 lines is home, 600 the end.
+func TestFileLength(t *testing.T) {
+	for _, k := range packages(t) {
+		for file, n := range k.lines {
+			if n > 600 {
+				t.Errorf("%s has %d lines, want at most 600", file, n)
+			}
+		}
+	}
+}
+
+func TestModuleFile(t *testing.T) {
+	b, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(string(b), "\n") {
+		switch word, _, _ := strings.Cut(strings.TrimSpace(line), " "); word {
+		case "replace", "exclude", "tool":
+			t.Errorf("go.mod: %q; go install refuses modules that have it", path.Clean(line))
+		}
+	}
+}
