@@ -2,6 +2,7 @@ package model
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -23,10 +24,10 @@ func Note(c tenon.Content) string {
 	case tenon.ContentText:
 		return Visible(c.Text)
 	case tenon.ContentImage, tenon.ContentAudio:
-		return fmt.Sprintf("[%s %s %d bytes omitted: this model does not take it]", c.Type, mime(c.MimeType), Size(c.Data))
+		return fmt.Sprintf("[%s %s %d bytes omitted: this model does not take it]", c.Type, mimeOf(c.MimeType), Size(c.Data))
 	case tenon.ContentResource:
 		if c.Data != "" {
-			return fmt.Sprintf("[resource %s %s %d bytes]", Visible(c.URI), mime(c.MimeType), Size(c.Data))
+			return fmt.Sprintf("[resource %s %s %d bytes]", Visible(c.URI), mimeOf(c.MimeType), Size(c.Data))
 		}
 		return fmt.Sprintf("[resource %s%s]\n%s", Visible(c.URI), lead(c.MimeType), Visible(c.Text))
 	case tenon.ContentLink:
@@ -36,7 +37,7 @@ func Note(c tenon.Content) string {
 	}
 }
 
-func mime(s string) string {
+func mimeOf(s string) string {
 	if s == "" {
 		return "of unknown type"
 	}
@@ -126,4 +127,34 @@ func hidden(r, prev rune) bool {
 		return true
 	}
 	return unicode.In(r, unicode.Cc, unicode.Cf)
+}
+
+// AppendArguments appends a call's arguments as a JSON object, as they came.
+// What is not an object goes back under a name that tells the model so, because
+// providers refuse everything else in a call that is echoed.
+func AppendArguments(dst []byte, c *tenon.ToolCall) []byte {
+	switch {
+	case c.Malformed != "":
+		dst = append(dst, `{"_invalid_json":`...)
+		return append(AppendString(dst, c.Malformed), '}')
+	case len(c.Arguments) == 0 || string(c.Arguments) == "null":
+		return append(dst, "{}"...)
+	case c.Arguments[0] == '{' && json.Valid(c.Arguments):
+		return append(dst, c.Arguments...)
+	}
+	dst = append(dst, `{"_not_an_object":`...)
+	return append(AppendRaw(dst, c.Arguments, "null"), '}')
+}
+
+// SetArguments puts the text of a call's arguments where it belongs: empty text
+// is {}, valid JSON is kept byte for byte, anything else is malformed.
+func SetArguments(c *tenon.ToolCall, text string) {
+	switch {
+	case strings.TrimSpace(text) == "":
+		c.Arguments = json.RawMessage("{}")
+	case json.Valid([]byte(text)):
+		c.Arguments = json.RawMessage(text)
+	default:
+		c.Malformed = text
+	}
 }

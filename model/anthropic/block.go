@@ -1,0 +1,249 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model"
+)
+
+// block is one content block as it grows: the object it started with, and what
+// its deltas add to the members of that object. Texts stay escaped as they
+// came until the block is whole, so that what goes back is what was sent.
+type block struct {
+	kind  string
+	start []byte
+	grown []grown
+	ended bool // content_block_stop came
+}
+
+// grown is a member that deltas write.
+type grown struct {
+	name string
+	form form
+	buf  []byte
+}
+
+type form int
+
+const (
+	joined form = iota // bodies of strings, put behind each other
+	listed             // values of an array
+	single             // the last value
+	input              // the text of a JSON value
+)
+
+// newBlock returns nil for what is no block.
+func newBlock(content []byte) *block {
+	kind := model.String(model.Field(content, "type"))
+	if kind == "" {
+		return nil
+	}
+	return &block{kind: kind, start: append([]byte(nil), content...)}
+}
+
+// add takes one member of a delta.
+func (b *block) add(delta, name string, val []byte) {
+	switch {
+	case delta == "input_json_delta" && name == "partial_json":
+		b.grow("input", input, model.StringBody(val))
+	case delta == "citations_delta" && name == "citation":
+		b.grow("citations", listed, val)
+	case delta == "signature_delta":
+		b.grow(name, single, val)
+	case len(val) > 0 && val[0] == '"':
+		b.grow(name, joined, model.StringBody(val))
+	default:
+		b.grow(name, single, val)
+	}
+}
+
+func (b *block) grow(name string, f form, piece []byte) {
+	var g *grown
+	for i := range b.grown {
+		if b.grown[i].name == name {
+			g = &b.grown[i]
+		}
+	}
+	if g == nil {
+		b.grown = append(b.grown, grown{name: name, form: f})
+		g = &b.grown[len(b.grown)-1]
+	}
+	switch f {
+	case single:
+		g.form, g.buf = single, append(g.buf[:0], piece...)
+	case listed:
+		if len(g.buf) > 0 {
+			g.buf = append(g.buf, ',')
+		}
+		g.buf = append(g.buf, piece...)
+	default:
+		g.buf = append(g.buf, piece...)
+	}
+}
+
+func (b *block) find(name string) *grown {
+	for i := range b.grown {
+		if b.grown[i].name == name {
+			return &b.grown[i]
+		}
+	}
+	return nil
+}
+
+// text returns a string member with what deltas added to it.
+func (b *block) text(name string) string {
+	body := model.StringBody(model.Field(b.start, name))
+	if g := b.find(name); g != nil {
+		if g.form == single {
+			return model.String(g.buf)
+		}
+		if len(body) == 0 {
+			return model.DecodeBody(g.buf)
+		}
+		return model.DecodeBody(append(bytes.Clone(body), g.buf...))
+	}
+	return model.DecodeBody(body)
+}
+
+// arguments returns the text of the input: of the deltas, or the one the block
+// started with.
+func (b *block) arguments() string {
+	if g := b.find("input"); g != nil {
+		if s := model.DecodeBody(g.buf); s != "" {
+			return s
+		}
+	}
+	if v := model.Field(b.start, "input"); !model.IsNull(v) {
+		return string(v)
+	}
+	return ""
+}
+
+// raw returns the whole block: the members it started with in their order,
+// grown, then the members that only deltas named.
+func (b *block) raw() json.RawMessage {
+	out := []byte{'{'}
+	seen := map[string]bool{}
+	member := func(name, val []byte) {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, '"'), name...), `":`...)
+		out = append(out, val...)
+	}
+	for k, v := range model.Fields(b.start) {
+		seen[string(k)] = true
+		if g := b.find(string(k)); g != nil {
+			v = g.value(v)
+		}
+		member(k, v)
+	}
+	for i := range b.grown {
+		if g := &b.grown[i]; !seen[g.name] {
+			member([]byte(g.name), g.value(nil))
+		}
+	}
+	return append(out, '}')
+}
+
+// value returns the member's whole value, start being the one it had at first.
+func (g *grown) value(start []byte) []byte {
+	switch g.form {
+	case joined:
+		out := append([]byte{'"'}, model.StringBody(start)...)
+		return append(append(out, g.buf...), '"')
+	case listed:
+		out := []byte{'['}
+		for v := range model.Elements(start) {
+			out = append(append(out, v...), ',')
+		}
+		return append(append(out, g.buf...), ']')
+	case input:
+		if s := model.DecodeBody(g.buf); s != "" {
+			return []byte(s)
+		}
+		if start == nil {
+			return []byte("{}")
+		}
+		return start
+	}
+	return g.buf
+}
+
+// plain reports whether the block has no members but those named, so that it
+// can be made again from a Part's own fields.
+func (b *block) plain(names ...string) bool {
+	known := func(name string) bool {
+		for _, n := range names {
+			if n == name {
+				return true
+			}
+		}
+		return false
+	}
+	for k, v := range model.Fields(b.start) {
+		if !known(string(k)) && !model.IsNull(v) {
+			return false
+		}
+	}
+	for i := range b.grown {
+		if !known(b.grown[i].name) {
+			return false
+		}
+	}
+	return true
+}
+
+// part returns the block as a part of the message. cut says that the answer
+// may have ended inside of it. A nil part is left out; the warning says why.
+func (b *block) part(cut bool) (*tenon.Part, string) {
+	switch b.kind {
+	case "text":
+		p := &tenon.Part{Type: tenon.PartText, Text: b.text("text")}
+		if !b.plain("type", "text") {
+			p.Wire, p.Raw = wire, b.raw()
+		}
+		if p.Text == "" && p.Raw == nil {
+			return nil, ""
+		}
+		return p, ""
+	case "thinking":
+		p := &tenon.Part{Type: tenon.PartThinking, Text: b.text("thinking"), Wire: wire}
+		if !cut || b.text("signature") != "" {
+			p.Raw = b.raw() // an unsigned rest of a thought would be refused
+		}
+		return p, ""
+	case "tool_use":
+		return b.call(cut)
+	}
+	raw := b.raw()
+	if !json.Valid(raw) || cut && b.find("input") != nil && !b.ended {
+		return nil, fmt.Sprintf("a %s block was cut off and is left out", b.kind)
+	}
+	return &tenon.Part{Type: tenon.PartOpaque, Wire: wire, Raw: raw}, ""
+}
+
+func (b *block) call(cut bool) (*tenon.Part, string) {
+	c := &tenon.ToolCall{ID: b.text("id"), Name: b.text("name")}
+	switch {
+	case c.Name == "":
+		return nil, "a tool call without a name is left out"
+	case c.ID == "":
+		return nil, fmt.Sprintf("a call of %s without an id is left out", c.Name)
+	}
+	args := b.arguments()
+	// Without a single piece of its arguments a call that was cut off looks
+	// like one without arguments.
+	if g := b.find("input"); cut && (!json.Valid([]byte(args)) || g == nil && args == "{}" || g != nil && len(g.buf) == 0) {
+		return nil, fmt.Sprintf("the call of %s was cut off and is left out", c.Name)
+	}
+	model.SetArguments(c, args)
+	p := &tenon.Part{Type: tenon.PartCall, Call: c}
+	if c.Malformed == "" && !b.plain("type", "id", "name", "input") {
+		p.Wire, p.Raw = wire, b.raw()
+	}
+	return p, ""
+}

@@ -1,0 +1,301 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model"
+)
+
+const (
+	wire    = model.WireAnthropic
+	version = "2023-06-01"
+)
+
+// Model is one Claude model, or another one behind the same API.
+type Model struct {
+	client *model.Client
+	cfg    model.Config // with its defaults
+	quirks model.Quirks
+	tools  model.ToolCache
+	key    string // of the memo of encoded messages
+}
+
+// New returns the model of a config whose provider speaks this wire. Errors
+// have code config or auth_required.
+func New(cfg model.Config, env model.Env) (*Model, error) {
+	cfg.BaseURL = strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v1")
+	c, err := model.NewClient(cfg, wire, env)
+	if err != nil {
+		return nil, err
+	}
+	m := newModel(c.Config())
+	m.client = c
+	return m, nil
+}
+
+func newModel(cfg model.Config) *Model {
+	m := &Model{cfg: cfg, quirks: cfg.ResolvedQuirks()}
+	m.key = fmt.Sprintf("%s images=%t", wire, m.quirks.Images)
+	return m
+}
+
+// Name returns "anthropic/" and the model's name.
+func (m *Model) Name() string { return m.client.Name() }
+
+func (m *Model) header() http.Header {
+	h := http.Header{"Anthropic-Version": {version}, "Accept": {"text/event-stream"}}
+	if k := m.cfg.APIKey; !k.IsZero() {
+		h.Set("X-Api-Key", k.Reveal())
+	}
+	return h
+}
+
+// body builds the request: what changes least comes first.
+func (m *Model) body(req *tenon.Request) (*model.Body, error) {
+	cfg := m.cfg
+	h := make([]byte, 0, 512)
+	h = append(h, `{"model":`...)
+	h = model.AppendString(h, cfg.Model)
+	h = append(h, `,"max_tokens":`...)
+	h = strconv.AppendInt(h, int64(pick(req.MaxTokens, cfg.MaxTokens)), 10)
+	h = append(h, `,"stream":true`...)
+	h = appendNumber(h, "temperature", req.Temperature, cfg.Temperature)
+	h = appendNumber(h, "top_p", req.TopP, cfg.TopP)
+	if m.quirks.Cache {
+		h = append(h, `,"cache_control":{"type":"ephemeral"}`...)
+	}
+	if cfg.ToolMode == model.ToolsNone {
+		req = &tenon.Request{System: req.System, Messages: req.Messages}
+	}
+	b := &model.Body{}
+	h = appendChoice(h, req)
+	if len(req.Tools) > 0 {
+		b.Add(append(h, `,"tools":`...))
+		b.Add(m.tools.Get(req.Tools, encodeTools))
+		h = nil
+	}
+	if req.System != "" {
+		h = append(h, `,"system":`...)
+		h = model.AppendString(h, req.System)
+	}
+	b.Add(append(h, `,"messages":[`...))
+	if err := b.EncodedMessages(m.key, req.Messages, true, m.encodeMessage); err != nil {
+		return nil, err
+	}
+	b.Add([]byte("]}"))
+	return b, nil
+}
+
+func pick(a, b int) int {
+	if a > 0 {
+		return a
+	}
+	return b
+}
+
+func appendNumber(dst []byte, key string, values ...*float64) []byte {
+	for _, v := range values {
+		if v != nil {
+			dst = append(dst, `,"`+key+`":`...)
+			return strconv.AppendFloat(dst, *v, 'g', -1, 64)
+		}
+	}
+	return dst
+}
+
+func appendChoice(dst []byte, req *tenon.Request) []byte {
+	if len(req.Tools) == 0 {
+		return dst
+	}
+	switch req.ToolChoice {
+	case "":
+		return dst
+	case "auto", "any", "none":
+		return append(dst, `,"tool_choice":{"type":"`+req.ToolChoice+`"}`...)
+	}
+	dst = append(dst, `,"tool_choice":{"type":"tool","name":`...)
+	return append(model.AppendString(dst, req.ToolChoice), '}')
+}
+
+func encodeTools(tools []tenon.Tool) []byte {
+	dst := []byte{'['}
+	for i, t := range tools {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"name":`...)
+		dst = model.AppendString(dst, t.Name)
+		if t.Description != "" {
+			dst = append(dst, `,"description":`...)
+			dst = model.AppendString(dst, t.Description)
+		}
+		dst = append(dst, `,"input_schema":`...)
+		dst = model.Schema(dst, t.Input)
+		dst = append(dst, '}')
+	}
+	return append(dst, ']')
+}
+
+// encodeMessage returns the message's wire form with a comma before it, or
+// nothing for a message that has no block on this wire.
+func (m *Model) encodeMessage(msg *tenon.Message) ([]byte, error) {
+	return encodeMessage(msg, m.quirks.Images), nil
+}
+
+func encodeMessage(msg *tenon.Message, images bool) []byte {
+	role := "user"
+	if msg.Role == tenon.RoleAssistant {
+		role = "assistant"
+	}
+	dst := make([]byte, 0, 256)
+	dst = append(dst, `,{"role":"`+role+`","content":[`...)
+	empty := len(dst)
+	nth := 0 // of the calls, or of the results
+	// The results of a turn come first in their message.
+	for pass := range 2 {
+		for i := range msg.Parts {
+			p := &msg.Parts[i]
+			if (p.Type == tenon.PartResult) != (pass == 0) {
+				continue
+			}
+			mark := len(dst)
+			if mark > empty {
+				dst = append(dst, ',')
+			}
+			before := len(dst)
+			if dst = appendPart(dst, p, nth, images); len(dst) == before {
+				dst = dst[:mark]
+			}
+			if p.Type == tenon.PartCall || p.Type == tenon.PartResult {
+				nth++
+			}
+		}
+	}
+	if len(dst) == empty {
+		return nil
+	}
+	return append(dst, "]}"...)
+}
+
+// appendPart appends a part's block, or nothing where it has none here.
+func appendPart(dst []byte, p *tenon.Part, index int, images bool) []byte {
+	if p.Wire == wire && len(p.Raw) > 0 {
+		return append(dst, p.Raw...)
+	}
+	switch p.Type {
+	case tenon.PartText:
+		if strings.TrimSpace(p.Text) == "" {
+			return dst // refused by the API
+		}
+		return appendText(dst, p.Text)
+	case tenon.PartImage:
+		mime, data, ok := model.ImageOf(tenon.Content{Type: tenon.ContentImage, MimeType: p.MimeType, Data: p.Data})
+		if ok && images {
+			return appendImage(dst, mime, data)
+		}
+		return appendText(dst, model.Note(tenon.Content{Type: tenon.ContentImage, MimeType: p.MimeType, Data: p.Data}))
+	case tenon.PartCall:
+		if p.Call != nil {
+			return appendCall(dst, p.Call, index)
+		}
+	case tenon.PartResult:
+		if p.Result != nil {
+			return appendResult(dst, p.Result, index, images)
+		}
+	}
+	return dst
+}
+
+func appendText(dst []byte, s string) []byte {
+	dst = append(dst, `{"type":"text","text":`...)
+	return append(model.AppendString(dst, s), '}')
+}
+
+func appendImage(dst []byte, mime, data string) []byte {
+	dst = append(dst, `{"type":"image","source":{"type":"base64","media_type":"`+mime+`","data":`...)
+	return append(model.AppendString(dst, data), "}}"...)
+}
+
+func appendCall(dst []byte, c *tenon.ToolCall, index int) []byte {
+	dst = append(dst, `{"type":"tool_use","id":`...)
+	dst = model.AppendString(dst, safeID(c.ID, index))
+	dst = append(dst, `,"name":`...)
+	dst = model.AppendString(dst, c.Name)
+	dst = append(dst, `,"input":`...)
+	return append(model.AppendArguments(dst, c), '}')
+}
+
+// safeID makes an id that this API takes of another provider's, the same for a
+// call and its result. Where there is none it is the place among the turn's
+// calls, which is the place of the result too.
+func safeID(id string, index int) string {
+	if id == "" {
+		return "call_" + strconv.Itoa(index)
+	}
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '_'
+	}, id)
+}
+
+func appendResult(dst []byte, r *tenon.ToolResult, index int, images bool) []byte {
+	dst = append(dst, `{"type":"tool_result","tool_use_id":`...)
+	dst = model.AppendString(dst, safeID(r.ID, index))
+	if r.IsError {
+		dst = append(dst, `,"is_error":true`...)
+	}
+	dst = append(dst, `,"content":[`...)
+	empty := len(dst)
+	for _, c := range r.Content {
+		mime, data, image := model.ImageOf(c)
+		note := ""
+		if !image || !images {
+			if note = model.Note(c); strings.TrimSpace(note) == "" {
+				continue
+			}
+		}
+		if len(dst) > empty {
+			dst = append(dst, ',')
+		}
+		if note != "" {
+			dst = appendText(dst, note)
+		} else {
+			dst = appendImage(dst, mime, data)
+		}
+	}
+	if len(dst) == empty {
+		dst = appendText(dst, model.EmptyResult)
+	}
+	return append(dst, "]}"...)
+}
+
+// EncodeRequest returns a request in this wire format, as it would be sent for
+// the named model with prompt caching off. Package record writes requests of
+// models without a wire format of their own in this form.
+func EncodeRequest(name string, req *tenon.Request) (json.RawMessage, error) {
+	cfg := model.Config{Provider: "anthropic", Model: name, BaseURL: "http://localhost"}
+	b, err := newModel(cfg.WithDefaults()).body(req)
+	if err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// EncodeMessage returns a message in this wire format; nil where none of its
+// parts has a form here.
+func EncodeMessage(msg *tenon.Message) json.RawMessage {
+	b := encodeMessage(msg, true)
+	if len(b) == 0 {
+		return nil
+	}
+	return b[1:]
+}
+
+var _ tenon.Model = (*Model)(nil)

@@ -1,0 +1,307 @@
+package anthropic
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model"
+)
+
+// Generate sends the request and yields the answer; see [tenon.Model].
+func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[tenon.Delta, error] {
+	body, err := m.body(req)
+	if err != nil {
+		return func(yield func(tenon.Delta, error) bool) { yield(tenon.Delta{}, err) }
+	}
+	return m.client.Generate(ctx, model.Exchange{Path: "/v1/messages", Header: m.header(), Body: body, Parse: Parse})
+}
+
+// Parse reads one streamed answer (a [model.Parser]).
+func Parse(next model.Events, emit func(tenon.Delta) bool) (*tenon.Response, error) {
+	a := answer{emit: emit}
+	for {
+		data, err := next()
+		if errors.Is(err, io.EOF) {
+			return nil, model.CutOff("message_stop")
+		}
+		if err != nil {
+			return nil, err
+		}
+		done, err := a.event(data)
+		if err != nil {
+			return nil, err
+		}
+		if done {
+			return a.response(), nil
+		}
+	}
+}
+
+// answer is what an answer's events have said so far.
+type answer struct {
+	emit    func(tenon.Delta) bool
+	emitted bool
+	stopped bool // the consumer
+
+	begun    bool
+	id       string
+	model    string
+	blocks   []*block
+	current  map[int]*block
+	stop     string
+	details  []byte // stop_details
+	usage    usage
+	warnings []string
+}
+
+// usage holds the last value of each count; -1 was never said.
+type usage struct {
+	said                                           bool
+	input, output, cacheRead, cacheWrite, thinking int
+}
+
+// event takes one event and reports whether it was the end mark.
+func (a *answer) event(data []byte) (done bool, err error) {
+	if !json.Valid(data) {
+		return false, model.Broken("an event of the answer is not JSON: %.80q", data)
+	}
+	var typ string
+	var index, delta, content, message, use []byte
+	for k, v := range model.Fields(data) {
+		switch string(k) {
+		case "type":
+			typ = string(model.StringBody(v))
+		case "index":
+			index = v
+		case "delta":
+			delta = v
+		case "content_block":
+			content = v
+		case "message":
+			message = v
+		case "usage":
+			use = v
+		}
+	}
+	switch typ {
+	case "content_block_delta":
+		err = a.delta(index, delta)
+	case "content_block_start":
+		n, _ := model.Int(index)
+		err = a.start(n, content)
+	case "content_block_stop":
+		if n, ok := model.Int(index); ok && a.current[n] != nil {
+			a.current[n].ended = true
+		}
+	case "message_start":
+		err = a.begin(message)
+	case "message_delta":
+		a.usage.read(use)
+		a.ending(delta)
+	case "message_stop":
+		return true, nil
+	case "error":
+		f := model.ErrorObject(0, data)
+		return false, f
+	}
+	// ping, and kinds not known yet, pass by.
+	if a.stopped {
+		err = model.ErrStopped
+	}
+	return false, err
+}
+
+func (a *answer) say(kind, text string) {
+	if text == "" || a.stopped {
+		return
+	}
+	a.emitted = true
+	a.stopped = !a.emit(tenon.Delta{Kind: kind, Text: text})
+}
+
+// begin takes message_start. A proxy may send it twice: with the same id it is
+// ignored, with another one the answer starts over.
+func (a *answer) begin(message []byte) error {
+	id := model.String(model.Field(message, "id"))
+	if a.begun {
+		if id == a.id {
+			return nil
+		}
+		emit, emitted := a.emit, a.emitted
+		*a = answer{emit: emit}
+		if emitted && !emit(tenon.Delta{Kind: tenon.DeltaReset, Text: "the provider started the answer over"}) {
+			return model.ErrStopped
+		}
+	}
+	a.begun, a.id, a.current = true, id, map[int]*block{}
+	for k, v := range model.Fields(message) {
+		switch string(k) {
+		case "model":
+			a.model = model.String(v)
+		case "usage":
+			a.usage.read(v)
+		case "content": // whole blocks, in programmatic tool calling
+			for b := range model.Elements(v) {
+				if err := a.start(-1-len(a.blocks), b); err != nil {
+					return err
+				}
+				a.blocks[len(a.blocks)-1].ended = true
+			}
+		}
+	}
+	a.ending(message)
+	return nil
+}
+
+// ending reads stop_reason and stop_details of a message or message_delta.
+func (a *answer) ending(object []byte) {
+	for k, v := range model.Fields(object) {
+		switch string(k) {
+		case "stop_reason":
+			if s := model.String(v); s != "" {
+				a.stop = s
+			}
+		case "stop_details":
+			if !model.IsNull(v) {
+				a.details = append([]byte(nil), v...)
+			}
+		}
+	}
+}
+
+func (u *usage) read(object []byte) {
+	for k, v := range model.Fields(object) {
+		n, ok := model.Int(v)
+		if string(k) == "output_tokens_details" {
+			for k, v := range model.Fields(v) {
+				if t, ok := model.Int(v); ok && (string(k) == "thinking_tokens" || string(k) == "reasoning_tokens") {
+					u.thinking = t
+				}
+			}
+		}
+		if !ok {
+			continue
+		}
+		switch string(k) {
+		case "input_tokens":
+			u.said, u.input = true, n
+		case "output_tokens":
+			u.said, u.output = true, n
+		case "cache_read_input_tokens":
+			u.cacheRead = n
+		case "cache_creation_input_tokens":
+			u.cacheWrite = n
+		}
+	}
+}
+
+func (a *answer) start(index int, content []byte) error {
+	b := newBlock(content)
+	if b == nil {
+		return model.Broken("a block of the answer has no type")
+	}
+	if a.current == nil {
+		a.current = map[int]*block{}
+	}
+	a.blocks = append(a.blocks, b)
+	a.current[index] = b
+	switch b.kind {
+	case "text":
+		a.say(tenon.DeltaText, model.String(model.Field(content, "text")))
+	case "thinking":
+		a.say(tenon.DeltaThinking, model.String(model.Field(content, "thinking")))
+	case "tool_use":
+		a.say(tenon.DeltaCall, model.String(model.Field(content, "name")))
+	}
+	return nil
+}
+
+func (a *answer) delta(index, delta []byte) error {
+	n, _ := model.Int(index)
+	b := a.current[n]
+	if b == nil {
+		return model.Broken("a piece of block %d came before the block", n)
+	}
+	var typ string
+	for k, v := range model.Fields(delta) {
+		if string(k) == "type" {
+			typ = string(model.StringBody(v))
+			continue
+		}
+		b.add(typ, string(k), v)
+		switch typ {
+		case "text_delta":
+			if string(k) == "text" {
+				a.say(tenon.DeltaText, model.String(v))
+			}
+		case "thinking_delta":
+			if string(k) == "thinking" {
+				a.say(tenon.DeltaThinking, model.String(v))
+			}
+		}
+	}
+	return nil
+}
+
+func (a *answer) warn(format string, args ...any) {
+	a.warnings = append(a.warnings, fmt.Sprintf(format, args...))
+}
+
+// response puts the answer together after its end mark.
+func (a *answer) response() *tenon.Response {
+	msg := &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{}}
+	calls := 0
+	for i, b := range a.blocks {
+		cut := !b.ended || a.stop == "max_tokens" && i == len(a.blocks)-1
+		p, warning := b.part(cut)
+		if warning != "" {
+			a.warn("%s", warning)
+		}
+		if p == nil {
+			continue
+		}
+		if p.Type == tenon.PartCall {
+			calls++
+		}
+		msg.Parts = append(msg.Parts, *p)
+	}
+	r := &tenon.Response{Message: msg, RawStop: a.stop, Model: a.model, ID: a.id}
+	r.Stop = stopReason(a.stop, calls)
+	if a.details != nil {
+		if s := model.String(model.Field(a.details, "explanation")); s != "" {
+			a.warn("the model refused: %s", s)
+		}
+	}
+	r.Warnings = a.warnings
+	if u := a.usage; u.said {
+		r.Usage = &tenon.Usage{Input: u.input + u.cacheRead + u.cacheWrite, Output: u.output,
+			CacheRead: u.cacheRead, CacheWrite: u.cacheWrite, Reasoning: u.thinking}
+	}
+	return r
+}
+
+// stopReason maps the provider's word; an unknown one is an ordinary end, or a
+// turn with calls where there are some.
+func stopReason(raw string, calls int) tenon.StopReason {
+	switch raw {
+	case "max_tokens":
+		return tenon.StopMaxTokens
+	case "model_context_window_exceeded":
+		return tenon.StopContextFull
+	case "refusal":
+		return tenon.StopContentFilter
+	case "pause_turn":
+		return tenon.StopPause
+	case "tool_use":
+		return tenon.StopToolUse
+	}
+	if calls > 0 {
+		return tenon.StopToolUse
+	}
+	return tenon.StopEnd
+}

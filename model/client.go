@@ -1,0 +1,288 @@
+package model
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
+
+// The bounds of one answer. Compressed bodies count as they are after
+// decompression.
+const (
+	maxEvent     = 16 << 20 // one event of a stream
+	maxAnswer    = 64 << 20 // one stream
+	maxErrorBody = 64 << 10
+	longest      = 10 // times the timeout: one whole answer, however busy
+	drainTime    = 50 * time.Millisecond
+	drainBytes   = 4 << 10
+)
+
+// Events returns the data of the next event of a stream, valid until the next
+// call; io.EOF at the end of the body.
+type Events func() ([]byte, error)
+
+// Parser reads one answer from a stream. It passes deltas to emit as it finds
+// them, before it asks for the next event, and gives up with [ErrStopped] when
+// emit returns false. Without the provider's end mark it returns [CutOff].
+type Parser func(next Events, emit func(tenon.Delta) bool) (*tenon.Response, error)
+
+// ErrStopped says that nobody wants the rest of the answer.
+var ErrStopped = errors.New("model: the consumer stopped")
+
+// Exchange is one request to a provider.
+type Exchange struct {
+	Path   string // behind the base URL
+	Header http.Header
+	Body   *Body
+	Parse  Parser
+}
+
+// Client carries the requests of one configured model. It is safe for
+// concurrent use.
+type Client struct {
+	cfg      Config
+	provider Provider
+	env      Env
+	http     *http.Client
+}
+
+// NewClient checks the config for an adapter of the given wire format. Errors
+// have code config, or auth_required where the provider's own address needs a
+// key and there is none.
+func NewClient(cfg Config, wire string, env Env) (*Client, error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	p, _ := Lookup(cfg.Provider)
+	if p.Wire != wire {
+		return nil, tenon.Errorf(tenon.CodeConfig, "%s: provider %s does not speak %s", cfg.key("provider"), p.Name, wire)
+	}
+	own := cfg.BaseURL == ""
+	cfg = cfg.WithDefaults()
+	cfg.BaseURL = strings.TrimRight(cfg.BaseURL, "/")
+	c := &Client{cfg: cfg, provider: p, env: env.withDefaults()}
+	if p.NeedKey && own && cfg.APIKey.IsZero() {
+		return nil, tenon.Errorf(tenon.CodeAuth, "%s: no API key; %s", c.Name(), c.remedy(&Failure{Code: tenon.CodeAuth}))
+	}
+	c.http = &http.Client{
+		Transport: c.env.Transport,
+		// A redirect would carry the key to another address.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return c, nil
+}
+
+// NewTransport returns an HTTP transport for models: the proxy of the
+// environment, connections kept for the next turn. Its owner calls
+// CloseIdleConnections when the models are done with.
+func NewTransport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost = 16
+	t.MaxResponseHeaderBytes = 256 << 10
+	return t
+}
+
+// Name returns "provider/model".
+func (c *Client) Name() string { return c.cfg.Provider + "/" + c.cfg.Model }
+
+// Config returns the config with its defaults.
+func (c *Client) Config() Config { return c.cfg }
+
+// Generate sends the exchange, again where the retry policy says so, and yields
+// the deltas of its answer, then the answer.
+func (c *Client) Generate(ctx context.Context, x Exchange) iter.Seq2[tenon.Delta, error] {
+	return func(yield func(tenon.Delta, error) bool) {
+		for attempt := 0; ; attempt++ {
+			delivered := false
+			resp, f := c.once(ctx, x, func(d tenon.Delta) bool {
+				delivered = true
+				return yield(d, nil)
+			})
+			if f == nil {
+				yield(tenon.Delta{Kind: tenon.DeltaResponse, Response: resp}, nil)
+				return
+			}
+			if errors.Is(f.Err, ErrStopped) {
+				return
+			}
+			wait, again := c.wait(ctx, f, attempt)
+			if !again || ctx.Err() != nil {
+				yield(tenon.Delta{}, c.fail(f, attempt+1))
+				return
+			}
+			if delivered && !yield(tenon.Delta{Kind: tenon.DeltaReset, Text: c.hide(f.Message)}, nil) {
+				return
+			}
+			if err := c.env.Sleep(ctx, wait); err != nil {
+				yield(tenon.Delta{}, c.fail(ended(err), attempt+1))
+				return
+			}
+		}
+	}
+}
+
+// once makes one attempt. A nil Failure means an answer.
+func (c *Client) once(ctx context.Context, x Exchange, emit func(tenon.Delta) bool) (*tenon.Response, *Failure) {
+	w := newWatch(ctx, c.cfg.Timeout)
+	defer w.stop()
+	req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, c.cfg.BaseURL+x.Path, x.Body.Reader())
+	if err != nil {
+		return nil, Broken("%s is not an address", c.cfg.BaseURL)
+	}
+	req.ContentLength = x.Body.Len()
+	req.GetBody = func() (io.ReadCloser, error) { return x.Body.Reader(), nil }
+	req.Header = x.Header.Clone()
+	req.Header.Set("Content-Type", "application/json")
+	for k, v := range c.cfg.Headers {
+		req.Header.Set(k, v)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.connection(ctx, w, err)
+	}
+	defer resp.Body.Close()
+	body := &watched{body: resp.Body, watch: w, left: maxAnswer}
+	if f := c.status(resp, body); f != nil {
+		if ctx.Err() != nil {
+			return nil, ended(ctx.Err())
+		}
+		return nil, f
+	}
+	answer, err := x.Parse(newEvents(body, maxEvent), emit)
+	if err != nil {
+		return nil, c.stream(ctx, w, resp, err)
+	}
+	if answer.ID == "" {
+		answer.ID = resp.Header.Get("x-request-id")
+	}
+	// The rest of the body, usually nothing, so that the connection is kept.
+	w.reset(drainTime)
+	_, _ = io.CopyN(io.Discard, resp.Body, drainBytes)
+	return answer, nil
+}
+
+// status turns everything but the beginning of an event stream into a failure.
+func (c *Client) status(resp *http.Response, body io.Reader) *Failure {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case resp.StatusCode >= 300 && resp.StatusCode < 400:
+		to := "elsewhere"
+		if u, err := resp.Location(); err == nil {
+			to = u.Scheme + "://" + u.Host
+		}
+		return &Failure{Status: resp.StatusCode, Code: tenon.CodeModel,
+			Message: fmt.Sprintf("redirected to %s; redirects are not followed because they would carry the key, so set %s to the final address",
+				Visible(to), c.cfg.key("base_url"))}
+	case resp.StatusCode != http.StatusOK:
+		text, _ := io.ReadAll(io.LimitReader(body, maxErrorBody))
+		f := ErrorObject(resp.StatusCode, text)
+		if kind == "text/html" {
+			f.Message = "answered with a web page and not as an API"
+		}
+		if f.Message == "" {
+			f.Message = http.StatusText(resp.StatusCode)
+		}
+		f.headers(resp.Header, time.Now())
+		if f.billing() {
+			f.Retry = false
+		}
+		return f
+	case kind == "text/html":
+		return &Failure{Status: 200, Code: tenon.CodeProtocol,
+			Message: "answered with a web page and not with an event stream; check " + c.cfg.key("base_url")}
+	case kind == "application/json":
+		text, _ := io.ReadAll(io.LimitReader(body, maxErrorBody))
+		if Field(text, "error") != nil {
+			f := ErrorObject(0, text)
+			f.headers(resp.Header, time.Now())
+			return f
+		}
+		return &Failure{Status: 200, Code: tenon.CodeProtocol,
+			Message: "answered with a JSON document and not with an event stream; this server does not stream"}
+	}
+	return nil
+}
+
+// connection is the failure of a request that got no response.
+func (c *Client) connection(ctx context.Context, w *watch, err error) *Failure {
+	switch {
+	case ctx.Err() != nil:
+		return ended(ctx.Err())
+	case w.expired():
+		return &Failure{Code: tenon.CodeTimeout, Retry: true, Err: errIdle,
+			Message: fmt.Sprintf("no answer within %s", c.cfg.Timeout)}
+	}
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		err = ue.Err
+	}
+	var own *tenon.Error // of a transport of ours: a cassette that does not fit
+	if errors.As(err, &own) {
+		return &Failure{Code: own.Code, Message: own.Message, Err: own}
+	}
+	host := c.cfg.BaseURL
+	if u, perr := url.Parse(host); perr == nil {
+		host = u.Host
+	}
+	f := &Failure{Code: tenon.CodeUnreachable, Retry: true, Err: err}
+	var op *net.OpError
+	var cert *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &cert):
+		f.Retry = false
+		f.Message = fmt.Sprintf("%s cannot be trusted: %s", host, cert.Err)
+	case errors.As(err, &op) && op.Op == "dial":
+		f.Message = fmt.Sprintf("%s cannot be reached: %s", host, op.Err)
+	case errors.Is(err, io.EOF):
+		f.Message = host + " closed the connection without an answer"
+	default:
+		f.Message = fmt.Sprintf("no answer from %s: %s", host, Visible(err.Error()))
+	}
+	return f
+}
+
+// stream is the failure of an answer that had begun.
+func (c *Client) stream(ctx context.Context, w *watch, resp *http.Response, err error) *Failure {
+	var f *Failure
+	switch {
+	case errors.Is(err, ErrStopped):
+		return &Failure{Code: tenon.CodeCancelled, Message: "stopped", Err: ErrStopped}
+	case ctx.Err() != nil:
+		return ended(ctx.Err())
+	case w.expired():
+		f = &Failure{Code: tenon.CodeTimeout, Retry: true, Err: errIdle,
+			Message: fmt.Sprintf("the answer stopped: nothing came for %s", c.cfg.Timeout)}
+	case errors.As(err, &f):
+	case errors.Is(err, errTooMuch):
+		f = &Failure{Code: tenon.CodeTooLarge, Message: fmt.Sprintf("the answer is larger than %d MiB", maxAnswer>>20)}
+	case errors.Is(err, errTooLong):
+		f = &Failure{Code: tenon.CodeTimeout, Err: errIdle,
+			Message: fmt.Sprintf("the answer did not end within %s, %d times the timeout", longest*c.cfg.Timeout, longest)}
+	case errors.Is(err, errEventTooLarge):
+		f = &Failure{Code: tenon.CodeTooLarge, Message: fmt.Sprintf("one event of the answer is larger than %d MiB", maxEvent>>20)}
+	default:
+		f = &Failure{Code: tenon.CodeProtocol, Retry: true, Err: io.ErrUnexpectedEOF,
+			Message: "the connection broke in mid-answer: " + Visible(err.Error())}
+	}
+	f.headers(http.Header{"Request-Id": resp.Header["Request-Id"], "X-Request-Id": resp.Header["X-Request-Id"]}, time.Time{})
+	return f
+}
+
+// ended is the failure of a request whose caller gave up.
+func ended(err error) *Failure {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return &Failure{Code: tenon.CodeTimeout, Message: "the deadline passed before the answer was complete", Status: 0, Err: err}
+	}
+	return &Failure{Code: tenon.CodeCancelled, Message: "cancelled", Err: err}
+}

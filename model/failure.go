@@ -1,0 +1,285 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
+
+// Failure is one attempt that gave no answer, before it becomes a
+// [tenon.Error]: what the provider said and whether asking again may help.
+type Failure struct {
+	Status  int    // HTTP status; 0 where there was none or the answer had begun
+	Type    string // the provider's word, such as overloaded_error or insufficient_quota
+	Message string // the provider's sentence, or ours about the connection
+	Param   string // the request member that the provider blames
+	Request string // the provider's request id
+	Code    tenon.Code
+	Retry   bool
+	Wait    time.Duration // what the provider asks for; 0 = it does not say
+	Err     error
+}
+
+// Error returns the message alone; [Client] adds provider and remedy.
+func (f *Failure) Error() string { return f.Message }
+
+// Unwrap returns the cause, or nil.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Broken returns the failure for an answer that breaks its protocol in a way
+// that a repetition would not mend.
+func Broken(format string, args ...any) *Failure {
+	return &Failure{Code: tenon.CodeProtocol, Message: fmt.Sprintf(format, args...)}
+}
+
+// CutOff returns the failure for a stream that ended before its end mark: what
+// came so far is no answer, and asking again may bring one.
+func CutOff(mark string) *Failure {
+	return &Failure{Code: tenon.CodeProtocol, Retry: true,
+		Message: fmt.Sprintf("the answer was cut off: the stream ended before %s", mark)}
+}
+
+// ErrorObject reads a provider's error object, of a response with an error
+// status or of an event in a stream (status 0):
+//
+//	{"type":"error","error":{"type","message"},"request_id"}    Anthropic
+//	{"error":{"message","type","param","code"}}                 OpenAI and others
+//	{"error":{"code","message","status","details":[...]}}       Google's form
+//
+// Where the bytes are none of these, the message is the text itself, cut.
+func ErrorObject(status int, body []byte) *Failure {
+	f := &Failure{Status: status}
+	if json.Valid(body) {
+		f.read(body)
+	}
+	if f.Message == "" {
+		f.Message = excerpt(body)
+	}
+	f.classify()
+	return f
+}
+
+func (f *Failure) read(body []byte) {
+	object := body
+	for k, v := range Fields(body) {
+		switch string(k) {
+		case "error":
+			object = v
+		case "request_id":
+			f.Request = String(v)
+		}
+	}
+	if object[0] == '"' { // {"error":"text"}: Ollama, llama.cpp
+		f.Message = String(object)
+		return
+	}
+	var code, typ, status string
+	for k, v := range Fields(object) {
+		switch string(k) {
+		case "message", "detail":
+			f.Message = String(v)
+		case "type":
+			typ = String(v)
+		case "code":
+			code = String(v)
+			if n, ok := Int(v); ok && f.Status == 0 && n >= 400 && n < 600 {
+				f.Status = n
+			}
+		case "status":
+			status = String(v)
+		case "param":
+			f.Param = String(v)
+		case "details":
+			for d := range Elements(v) {
+				if delay := Field(d, "retryDelay"); delay != nil {
+					f.Wait, _ = time.ParseDuration(String(delay))
+				}
+			}
+		}
+	}
+	for _, t := range []string{code, typ, status} {
+		if t != "" {
+			f.Type = t
+			break
+		}
+	}
+	// The type says more where the code is only another word for the status.
+	if strings.HasSuffix(typ, "_error") && f.Type == code && code != "" && f.known() == nil {
+		f.Type = typ
+	}
+}
+
+func excerpt(body []byte) string {
+	s := strings.Join(strings.Fields(string(body)), " ")
+	if len(s) > 200 {
+		s = strings.ToValidUTF8(s[:200], "") + "…"
+	}
+	return Visible(s)
+}
+
+// kind is what a provider's word for an error means.
+type kind struct {
+	code  tenon.Code
+	retry bool
+}
+
+// errorWords is the table of the providers' words for errors.
+var errorWords = map[string]kind{
+	"invalid_request_error":   {tenon.CodeModel, false},
+	"authentication_error":    {tenon.CodeAuth, false},
+	"invalid_api_key":         {tenon.CodeAuth, false},
+	"permission_error":        {tenon.CodeAuth, false},
+	"billing_error":           {tenon.CodeModel, false},
+	"insufficient_quota":      {tenon.CodeModel, false},
+	"not_found_error":         {tenon.CodeModel, false},
+	"model_not_found":         {tenon.CodeModel, false},
+	"request_too_large":       {tenon.CodeTooLarge, false},
+	"context_length_exceeded": {tenon.CodeTooLarge, false},
+	"string_above_max_length": {tenon.CodeTooLarge, false},
+	"rate_limit_error":        {tenon.CodeRateLimited, true},
+	"rate_limit_exceeded":     {tenon.CodeRateLimited, true},
+	"RESOURCE_EXHAUSTED":      {tenon.CodeRateLimited, true},
+	"timeout_error":           {tenon.CodeTimeout, true},
+	"api_error":               {tenon.CodeModel, true},
+	"server_error":            {tenon.CodeModel, true},
+	"overloaded_error":        {tenon.CodeModel, true},
+	"UNAVAILABLE":             {tenon.CodeModel, true},
+	"INTERNAL":                {tenon.CodeModel, true},
+}
+
+func (f *Failure) known() *kind {
+	if k, ok := errorWords[f.Type]; ok {
+		return &k
+	}
+	return nil
+}
+
+// classify sets Code and Retry from the provider's word and the status. The
+// status decides about repeating except for billing, which comes as 429 too.
+func (f *Failure) classify() {
+	s := f.Status
+	switch {
+	case s == http.StatusUnauthorized, s == http.StatusForbidden:
+		f.Code = tenon.CodeAuth
+	case s == http.StatusRequestEntityTooLarge:
+		f.Code = tenon.CodeTooLarge
+	case s == http.StatusTooManyRequests:
+		f.Code, f.Retry = tenon.CodeRateLimited, true
+	case s == http.StatusRequestTimeout:
+		f.Code, f.Retry = tenon.CodeTimeout, true
+	case s == http.StatusConflict, s >= 500:
+		f.Code, f.Retry = tenon.CodeModel, true
+	default:
+		f.Code = tenon.CodeModel
+	}
+	if k := f.known(); k != nil {
+		switch {
+		case s == 0:
+			f.Code, f.Retry = k.code, k.retry
+		case k.code != tenon.CodeModel && s < 500:
+			f.Code = k.code
+		}
+	}
+	if f.billing() {
+		f.Code, f.Retry = tenon.CodeModel, false
+	}
+	if f.Code == tenon.CodeModel && s < 500 && strings.Contains(f.Message, "prompt is too long") {
+		f.Code = tenon.CodeTooLarge
+	}
+}
+
+func (f *Failure) billing() bool {
+	return f.Type == "insufficient_quota" || f.Type == "billing_error" || f.Type == "billing_hard_limit_reached" ||
+		strings.Contains(f.Message, "credit balance is too low")
+}
+
+// remedy says what a person can do about it.
+func (c *Client) remedy(f *Failure) string {
+	key, env := c.cfg.key("api_key"), c.provider.KeyEnv
+	switch {
+	case f.billing():
+		return "check plan and billing at the provider"
+	case f.Code == tenon.CodeAuth && c.cfg.APIKey.IsZero():
+		if env != "" {
+			return fmt.Sprintf("set %s or %s", env, key)
+		}
+		return "set " + key
+	case f.Code == tenon.CodeAuth && env != "":
+		return fmt.Sprintf("the key is not accepted; check %s or %s", env, key)
+	case f.Code == tenon.CodeAuth:
+		return "the key is not accepted; check " + key
+	case f.Status == http.StatusNotFound:
+		return fmt.Sprintf("check %s and %s", c.cfg.key("model"), c.cfg.key("base_url"))
+	case f.Param == "temperature" || f.Param == "top_p":
+		return "remove " + c.cfg.key(f.Param)
+	case f.Param == "max_tokens" && f.Type == "unsupported_parameter":
+		return fmt.Sprintf("set %s to max_completion_tokens", c.cfg.key("quirks.max_tokens_field"))
+	case f.Param == "stream_options":
+		return fmt.Sprintf("set %s to false", c.cfg.key("quirks.stream_options"))
+	case f.Code == tenon.CodeTooLarge && f.Status != 0:
+		return "shorten the conversation or offer fewer tools"
+	case f.Code == tenon.CodeUnreachable && c.provider.Name == "ollama":
+		return "start it with `ollama serve`, or check " + c.cfg.key("base_url")
+	case f.Code == tenon.CodeUnreachable:
+		return "check the network and " + c.cfg.key("base_url")
+	case errors.Is(f.Err, errIdle):
+		return "raise " + c.cfg.key("timeout")
+	case f.Code == tenon.CodeRateLimited:
+		return "try again later"
+	}
+	return ""
+}
+
+// fail makes the error that leaves the package.
+func (c *Client) fail(f *Failure, attempts int) *tenon.Error {
+	var b strings.Builder
+	b.WriteString(c.Name())
+	if f.Status != 0 {
+		fmt.Fprintf(&b, ": HTTP %d", f.Status)
+	}
+	b.WriteString(": ")
+	if f.Type != "" && !strings.Contains(f.Message, f.Type) {
+		b.WriteString(f.Type + ": ")
+	}
+	b.WriteString(f.Message)
+	if f.Request != "" {
+		fmt.Fprintf(&b, " (request %s)", f.Request)
+	}
+	if attempts > 1 {
+		fmt.Fprintf(&b, "; %d attempts", attempts)
+	}
+	if r := c.remedy(f); r != "" {
+		b.WriteString("; " + r)
+	}
+	return &tenon.Error{Code: f.Code, Message: c.hide(b.String()), Err: hiddenCause(f.Err)}
+}
+
+// hide takes the key, and secrets in headers, out of a text that a provider
+// wrote: some repeat what they were sent.
+func (c *Client) hide(s string) string {
+	if k := c.cfg.APIKey.Reveal(); len(k) >= 4 {
+		s = strings.ReplaceAll(s, k, "***")
+	}
+	for _, v := range c.cfg.Headers {
+		if len(v) >= 8 {
+			s = strings.ReplaceAll(s, strings.TrimPrefix(v, "Bearer "), "***")
+		}
+	}
+	return s
+}
+
+// hiddenCause keeps only causes that errors.Is is asked for and whose text
+// holds no address or header.
+func hiddenCause(err error) error {
+	for _, e := range causes {
+		if errors.Is(err, e) {
+			return e
+		}
+	}
+	return nil
+}

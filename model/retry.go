@@ -1,0 +1,108 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// The bounds of the retry policy. A provider that asks for more than maxWait
+// gets no repetition: the caller learns of it at once.
+const (
+	firstWait = 500 * time.Millisecond
+	lastWait  = 8 * time.Second
+	maxWait   = 60 * time.Second
+)
+
+var causes = []error{context.Canceled, context.DeadlineExceeded, io.ErrUnexpectedEOF}
+
+// Env is what an adapter takes from its surroundings. The zero value is right
+// outside of tests.
+type Env struct {
+	// Transport carries the requests; package record puts its own here. Nil:
+	// one of our own, with the proxy of the environment.
+	Transport http.RoundTripper
+	// Sleep waits between attempts. Nil: a timer that ctx ends.
+	Sleep func(ctx context.Context, d time.Duration) error
+	// Jitter returns a number in [0,1). Nil: a random one.
+	Jitter func() float64
+}
+
+// headers reads what a response says about repeating.
+func (f *Failure) headers(h http.Header, now time.Time) {
+	for _, name := range []string{"request-id", "x-request-id"} {
+		if v := h.Get(name); v != "" && f.Request == "" {
+			f.Request = excerpt([]byte(v))
+		}
+	}
+	switch h.Get("x-should-retry") {
+	case "true":
+		f.Retry = true
+	case "false":
+		f.Retry = false
+	}
+	if ms, err := strconv.ParseFloat(h.Get("retry-after-ms"), 64); err == nil && ms >= 0 {
+		f.Wait = seconds(ms / 1000)
+		return
+	}
+	after := h.Get("retry-after")
+	if s, err := strconv.ParseFloat(after, 64); err == nil && s >= 0 {
+		f.Wait = seconds(s)
+	} else if at, err := http.ParseTime(after); err == nil {
+		f.Wait = max(at.Sub(now), 0)
+	}
+}
+
+// seconds converts without overflow; everything above a year is a year.
+func seconds(s float64) time.Duration {
+	const year = 365 * 24 * 3600
+	if !(s < year) {
+		s = year
+	}
+	return time.Duration(s * float64(time.Second))
+}
+
+// wait returns the pause before the next attempt, and whether there is one:
+// attempt counts from 0.
+func (c *Client) wait(ctx context.Context, f *Failure, attempt int) (time.Duration, bool) {
+	if !f.Retry || attempt >= *c.cfg.Retries || f.Wait > maxWait {
+		return 0, false
+	}
+	d := f.Wait
+	if d == 0 {
+		d = min(firstWait<<min(attempt, 10), lastWait)
+		d -= time.Duration(float64(d) * 0.25 * c.env.Jitter())
+	}
+	if end, ok := ctx.Deadline(); ok && time.Now().Add(d).After(end) {
+		return 0, false
+	}
+	return d, true
+}
+
+func (e Env) withDefaults() Env {
+	if e.Sleep == nil {
+		e.Sleep = func(ctx context.Context, d time.Duration) error {
+			t := time.NewTimer(d)
+			defer t.Stop()
+			select {
+			case <-t.C:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	if e.Jitter == nil {
+		e.Jitter = rand.Float64
+	}
+	if e.Transport == nil {
+		e.Transport = NewTransport()
+	}
+	return e
+}
+
+var errIdle = errors.New("silent for too long")
