@@ -65,7 +65,7 @@ func (s *Snapshot) validator(t *tenon.Tool) *validator {
 	}
 	v := &validator{}
 	s.schemas[t.Name] = v
-	if len(t.Input) > 0 {
+	if len(t.Input) > 0 && string(t.Input) != "null" {
 		v.schema, _ = compile(t.Input) // unusable: arguments go to the server unchecked
 	}
 	return v
@@ -79,6 +79,9 @@ func compile(raw json.RawMessage) (r *jsonschema.Resolved, err error) {
 			r, err = nil, fmt.Errorf("schema: %v", p)
 		}
 	}()
+	if err := bounded(raw); err != nil {
+		return nil, err
+	}
 	var s jsonschema.Schema
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return nil, err
