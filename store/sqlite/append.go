@@ -1,0 +1,217 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/store"
+)
+
+// blobFrom is the size in bytes from which on an event's data is kept as a blob.
+const blobFrom = 32<<10 + 1
+
+// position is where a journal ends.
+type position struct {
+	n   int64 // of the run's row
+	seq uint64
+}
+
+// Append implements [store.Journal].
+func (s *Store) Append(ctx context.Context, a store.Append) error {
+	if a.Create != nil && a.Create.ID != a.Run {
+		return tenon.Errorf(tenon.CodeInvalid, "store: the row of run %q is appended to run %q", a.Create.ID, a.Run)
+	}
+	if a.Run == "" {
+		return tenon.Errorf(tenon.CodeInvalid, "store: an append without a run")
+	}
+	var waiting []byte
+	if len(a.Waiting) > 0 {
+		var err error
+		if waiting, err = json.Marshal(a.Waiting); err != nil {
+			return tenon.Errorf(tenon.CodeInvalid, "store: what run %s waits for is not JSON: %w", a.Run, err)
+		}
+	}
+	return s.submit(ctx, func(w *writer) error { return w.append(&a, waiting) })
+}
+
+func (w *writer) append(a *store.Append, waiting []byte) error {
+	pos, err := w.position(a.Run)
+	if err != nil {
+		return err
+	}
+	// All that may refuse the append comes before the first write.
+	switch {
+	case a.Create == nil && pos == nil:
+		return refuse(tenon.CodeNotFound, "no run %s", a.Run)
+	case a.Create != nil && pos != nil:
+		return refuse(tenon.CodeConflict, "run %s exists", a.Run)
+	}
+	var last uint64
+	if pos != nil {
+		last = pos.seq
+	}
+	for i := range a.Events {
+		if got, want := a.Events[i].Seq, last+1+uint64(i); got != want {
+			return refuse(tenon.CodeConflict, "run %s: event %d cannot be appended, the next one is %d: another process appends to this run", a.Run, got, want)
+		}
+	}
+	if a.Create != nil {
+		if pos, err = w.create(a, waiting); err != nil {
+			return err
+		}
+	}
+	for i := range a.Events {
+		if err := w.event(pos, &a.Events[i]); err != nil {
+			return err
+		}
+	}
+	if a.State != "" && a.Create == nil {
+		if err := w.state(pos, a, waiting); err != nil {
+			return err
+		}
+	}
+	for id, seq := range a.Taken {
+		if _, err := w.stmts.settleSignal.Exec(int64(seq), id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) position(run string) (*position, error) {
+	if p := w.runs[run]; p != nil {
+		return p, nil
+	}
+	p := &position{}
+	err := w.stmts.position.QueryRow(run).Scan(&p.n, &p.seq)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	w.remember(run, p)
+	return p, nil
+}
+
+func (w *writer) remember(run string, p *position) {
+	if len(w.runs) >= maxPositions {
+		clear(w.runs)
+	}
+	w.runs[run] = p
+}
+
+func (w *writer) create(a *store.Append, waiting []byte) (*position, error) {
+	r := *a.Create
+	if a.State != "" {
+		r.State, r.Stop = a.State, a.Stop
+	}
+	if r.State == "" {
+		r.State = tenon.RunWorking
+	}
+	if a.Exclusive && r.Session != "" {
+		var other string
+		switch err := w.stmts.busy.QueryRow(r.Session).Scan(&other); {
+		case err == nil:
+			return nil, refuse(tenon.CodeConflict, "session %s is at work on run %s; wait for its end, cancel it, or fork the session", r.Session, other)
+		case !errors.Is(err, sql.ErrNoRows):
+			return nil, err
+		}
+	}
+	if r.Created.IsZero() {
+		r.Created = w.s.now()
+	}
+	if r.Updated.IsZero() {
+		r.Updated = r.Created
+	}
+	created, updated := nanos(r.Created), nanos(r.Updated)
+	res, err := w.stmts.insertRun.Exec(r.ID, r.Session, r.Parent, int64(r.ParentSeq), r.Core, r.Agent, r.Model, r.Title,
+		string(r.State), string(r.Stop), created, updated, waiting)
+	if err != nil {
+		return nil, err
+	}
+	n, err := res.LastInsertId()
+	if err != nil {
+		return nil, err
+	}
+	if r.Session != "" {
+		if _, err := w.stmts.headSession.Exec(r.Session, r.Title, r.Agent, r.ID, created, updated); err != nil {
+			return nil, err
+		}
+	}
+	p := &position{n: n}
+	w.remember(r.ID, p)
+	return p, nil
+}
+
+func (w *writer) event(pos *position, e *tenon.Event) error {
+	var data, digest any
+	switch {
+	case len(e.Data) >= blobFrom:
+		sum := sha256.Sum256(e.Data)
+		if _, err := w.stmts.insertBlob.Exec(sum[:], []byte(e.Data)); err != nil {
+			return err
+		}
+		digest = sum[:]
+	case len(e.Data) > 0:
+		data = []byte(e.Data)
+	}
+	w.rows = append(w.rows, pos.n, int64(e.Seq), nanos(e.Time), e.Step, e.Kind, int64(e.Attempt), data, digest)
+	pos.seq = e.Seq
+	return nil
+}
+
+// insertEvents writes the rows that the appends of a transaction have gathered.
+func (w *writer) insertEvents() error {
+	const many = manyEvents * eventColumns
+	rows := w.rows
+	for ; len(rows) >= many; rows = rows[many:] {
+		if _, err := w.stmts.insertManyEvents.Exec(rows[:many]...); err != nil {
+			return err
+		}
+	}
+	for ; len(rows) > 0; rows = rows[eventColumns:] {
+		if _, err := w.stmts.insertEvent.Exec(rows[:eventColumns]...); err != nil {
+			return err
+		}
+	}
+	clear(w.rows) // keep no event's data alive
+	w.rows = w.rows[:0]
+	return nil
+}
+
+func (w *writer) state(pos *position, a *store.Append, waiting []byte) error {
+	now := w.s.now()
+	if n := len(a.Events); n > 0 {
+		now = a.Events[n-1].Time
+	}
+	if _, err := w.stmts.updateRun.Exec(string(a.State), string(a.Stop), waiting, nanos(now), pos.n); err != nil {
+		return err
+	}
+	if a.State.Ended() {
+		if _, err := w.stmts.touchSession.Exec(nanos(now), pos.n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nanos is how times are stored: nanoseconds since 1970, 0 for the zero time.
+func nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+func fromNanos(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, n).UTC()
+}

@@ -1,0 +1,59 @@
+package sqlite
+
+import (
+	"errors"
+
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/tenonhq/tenon"
+)
+
+// storeError says what is wrong with the store and what to do about it.
+func storeError(path, what string, err error) error {
+	var known *tenon.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	remedy := "see the cause"
+	switch resultCode(err) & 0xff {
+	case lib.SQLITE_FULL:
+		remedy = "the disk is full: free some space; nothing of this write was stored"
+	case lib.SQLITE_READONLY, lib.SQLITE_PERM:
+		remedy = "the file or its directory cannot be written: check owner, mode and mount, or choose another place with --home"
+	case lib.SQLITE_CANTOPEN:
+		remedy = "the file cannot be opened: check that its directory exists and can be written, or choose another place with --home"
+	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
+		remedy = "the file is damaged or no store: put back a backup, or move it away to begin with an empty store; `sqlite3 FILE .recover` saves what can be read"
+	case lib.SQLITE_IOERR:
+		remedy = "the disk reports an error: check the disk and the free space; nothing of this write is certain"
+	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
+		remedy = "another process has kept the store locked: end it, or try again"
+	}
+	return &tenon.Error{Code: tenon.CodeStore, Message: "store " + path + ": " + what + ": " + err.Error() + "; " + remedy, Err: err}
+}
+
+// resultCode is SQLite's extended result code, or 0.
+func resultCode(err error) int {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	return 0
+}
+
+func isBusy(err error) bool {
+	c := resultCode(err) & 0xff
+	return c == lib.SQLITE_BUSY || c == lib.SQLITE_LOCKED
+}
+
+// refused is the error of a write that changed nothing: the other writes of its
+// transaction go on.
+type refused struct{ err error }
+
+func (r refused) Error() string { return r.err.Error() }
+func (r refused) Unwrap() error { return r.err }
+
+func refuse(code tenon.Code, format string, args ...any) error {
+	return refused{tenon.Errorf(code, format, args...)}
+}

@@ -1,0 +1,115 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/store"
+)
+
+const selectSignals = `SELECT id, run, kind, step, by, data, time, seq FROM signals`
+
+// PutSignal implements [store.Inbox].
+func (s *Store) PutSignal(ctx context.Context, g store.Signal) (store.Signal, error) {
+	if g.ID == "" || g.Kind == "" {
+		return store.Signal{}, tenon.Errorf(tenon.CodeInvalid, "store: a signal needs an id and a kind")
+	}
+	if g.Time.IsZero() {
+		g.Time = s.now()
+	}
+	var data any
+	if len(g.Data) > 0 {
+		data = []byte(g.Data)
+	}
+	err := s.submit(ctx, func(w *writer) error {
+		pos, err := w.position(g.Run)
+		if err != nil {
+			return err
+		}
+		if pos == nil {
+			return refuse(tenon.CodeNotFound, "no run %s", g.Run)
+		}
+		_, err = w.stmts.putSignal.Exec(g.ID, g.Run, g.Kind, g.Step, g.By, data, nanos(g.Time))
+		return err
+	})
+	if err != nil {
+		return store.Signal{}, err
+	}
+	return s.Signal(ctx, g.ID)
+}
+
+// Signals implements [store.Inbox].
+func (s *Store) Signals(ctx context.Context, run string) ([]store.Signal, error) {
+	if run == "" {
+		return s.signals(ctx, selectSignals+" INDEXED BY signals_open WHERE seq = 0 ORDER BY n")
+	}
+	return s.signals(ctx, selectSignals+" WHERE seq = 0 AND run = ? ORDER BY n", run)
+}
+
+// Signal implements [store.Inbox].
+func (s *Store) Signal(ctx context.Context, id string) (store.Signal, error) {
+	return one(id)(s.signals(ctx, selectSignals+" WHERE id = ?", id))
+}
+
+// Settled implements [store.Inbox].
+func (s *Store) Settled(ctx context.Context, run, step, kind string) (store.Signal, error) {
+	return one(kind + " for step " + step + " of run " + run)(s.signals(ctx,
+		selectSignals+" WHERE run = ? AND step = ? AND kind = ? AND seq > 0 ORDER BY seq, n LIMIT 1", run, step, kind))
+}
+
+// SettleSignal implements [store.Inbox].
+func (s *Store) SettleSignal(ctx context.Context, id string, seq uint64) error {
+	return s.submit(ctx, func(w *writer) error {
+		res, err := w.stmts.settleSignal.Exec(int64(seq), id)
+		if err != nil {
+			return err
+		}
+		n, err := res.RowsAffected()
+		if err != nil || n > 0 {
+			return err
+		}
+		var there int
+		if w.conn.QueryRowContext(context.Background(), "SELECT 1 FROM signals WHERE id = ?", id).Scan(&there) != nil {
+			return refuse(tenon.CodeNotFound, "no signal %s", id)
+		}
+		return nil
+	})
+}
+
+func one(name string) func([]store.Signal, error) (store.Signal, error) {
+	return func(signals []store.Signal, err error) (store.Signal, error) {
+		if err != nil {
+			return store.Signal{}, err
+		}
+		if len(signals) == 0 {
+			return store.Signal{}, tenon.Errorf(tenon.CodeNotFound, "no signal %s", name)
+		}
+		return signals[0], nil
+	}
+}
+
+func (s *Store) signals(ctx context.Context, query string, args ...any) ([]store.Signal, error) {
+	rows, err := s.read.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, s.readError(ctx, err)
+	}
+	defer func() { _ = rows.Close() }() // rows.Err says what went wrong
+	var signals []store.Signal
+	for rows.Next() {
+		var g store.Signal
+		var at int64
+		var data []byte
+		if err := rows.Scan(&g.ID, &g.Run, &g.Kind, &g.Step, &g.By, &data, &at, &g.Seq); err != nil {
+			return nil, s.readError(ctx, err)
+		}
+		if len(data) > 0 {
+			g.Data = data
+		}
+		g.Time = fromNanos(at)
+		signals = append(signals, g)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.readError(ctx, err)
+	}
+	return signals, nil
+}

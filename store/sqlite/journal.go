@@ -1,0 +1,151 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/store"
+)
+
+// Events implements [store.Journal].
+func (s *Store) Events(ctx context.Context, run string, after uint64, limit int) ([]tenon.Event, error) {
+	if limit <= 0 {
+		limit = -1
+	}
+	rows, err := s.read.QueryContext(ctx, `SELECT e.seq, e.time, e.step, e.kind, e.attempt, e.data, e.blob, b.data
+		FROM events e LEFT JOIN blobs b ON b.digest = e.blob
+		WHERE e.run = (SELECT n FROM runs WHERE id = ?) AND e.seq > ? ORDER BY e.seq LIMIT ?`, run, int64(after), limit)
+	if err != nil {
+		return nil, s.readError(ctx, err)
+	}
+	defer func() { _ = rows.Close() }() // rows.Err says what went wrong
+	var events []tenon.Event
+	for rows.Next() {
+		e := tenon.Event{Run: run}
+		var at int64
+		var data, digest, blob []byte
+		if err := rows.Scan(&e.Seq, &at, &e.Step, &e.Kind, &e.Attempt, &data, &digest, &blob); err != nil {
+			return nil, s.readError(ctx, err)
+		}
+		e.Time = fromNanos(at)
+		if digest != nil {
+			if sum := sha256.Sum256(blob); string(sum[:]) != string(digest) {
+				return nil, s.damaged(digestName(digest))
+			}
+			data = blob
+		}
+		if len(data) > 0 {
+			e.Data = data
+		}
+		events = append(events, e)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.readError(ctx, err)
+	}
+	if len(events) == 0 {
+		var n int
+		err := s.read.QueryRowContext(ctx, "SELECT 1 FROM runs WHERE id = ?", run).Scan(&n)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil, tenon.Errorf(tenon.CodeNotFound, "no run %s", run)
+		}
+		if err != nil {
+			return nil, s.readError(ctx, err)
+		}
+	}
+	return events, nil
+}
+
+const selectRuns = `SELECT id, session, parent, parent_seq, core, agent, model, title, state, stop, created,
+	max(updated, coalesce((SELECT time FROM events WHERE run = n ORDER BY seq DESC LIMIT 1), 0)),
+	coalesce((SELECT max(seq) FROM events WHERE run = n), 0), waiting FROM runs`
+
+// Run implements [store.Journal].
+func (s *Store) Run(ctx context.Context, id string) (tenon.Run, error) {
+	rows, err := s.runs(ctx, selectRuns+" WHERE id = ?", id)
+	if err != nil {
+		return tenon.Run{}, err
+	}
+	if len(rows) == 0 {
+		return tenon.Run{}, tenon.Errorf(tenon.CodeNotFound, "no run %s", id)
+	}
+	return rows[0], nil
+}
+
+// Runs implements [store.Journal].
+func (s *Store) Runs(ctx context.Context, f store.RunFilter) ([]tenon.Run, error) {
+	var where []string
+	var args []any
+	add := func(cond string, arg any) { where, args = append(where, cond), append(args, arg) }
+	if f.Session != "" {
+		add("session = ?", f.Session)
+	}
+	if f.State != "" {
+		add("state = ?", string(f.State))
+	}
+	if f.Parent != "" {
+		add("parent = ?", f.Parent)
+	}
+	if f.Prefix != "" {
+		add("id >= ?", f.Prefix)
+		add("substr(id, 1, ?) = "+quote(f.Prefix), len([]rune(f.Prefix)))
+	}
+	if f.Before != "" {
+		add("id < ?", f.Before)
+	}
+	q := selectRuns
+	if len(where) > 0 {
+		q += " WHERE " + strings.Join(where, " AND ")
+	}
+	if f.Limit <= 0 {
+		f.Limit = 100
+	}
+	return s.runs(ctx, q+" ORDER BY id DESC LIMIT ?", append(args, f.Limit)...)
+}
+
+// quote makes an SQL literal of a string.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+func (s *Store) runs(ctx context.Context, query string, args ...any) ([]tenon.Run, error) {
+	rows, err := s.read.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, s.readError(ctx, err)
+	}
+	defer func() { _ = rows.Close() }() // rows.Err says what went wrong
+	var runs []tenon.Run
+	for rows.Next() {
+		var r tenon.Run
+		var created, updated int64
+		var waiting []byte
+		if err := rows.Scan(&r.ID, &r.Session, &r.Parent, &r.ParentSeq, &r.Core, &r.Agent, &r.Model, &r.Title,
+			&r.State, &r.Stop, &created, &updated, &r.Seq, &waiting); err != nil {
+			return nil, s.readError(ctx, err)
+		}
+		r.Created, r.Updated = fromNanos(created), fromNanos(updated)
+		if len(waiting) > 0 {
+			if err := json.Unmarshal(waiting, &r.Waiting); err != nil {
+				return nil, s.damaged("the row of run " + r.ID)
+			}
+		}
+		runs = append(runs, r)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.readError(ctx, err)
+	}
+	return runs, nil
+}
+
+func (s *Store) readError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return tenon.Errorf(tenon.CodeCancelled, "store %s: not read: %w", s.path, ctx.Err())
+	}
+	return storeError(s.path, "read", err)
+}
+
+func (s *Store) damaged(what string) error {
+	return tenon.Errorf(tenon.CodeStore, "store %s: %s is damaged: put back a backup", s.path, what)
+}

@@ -1,0 +1,181 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"modernc.org/sqlite"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/store"
+)
+
+// Config says where the store lies.
+type Config struct {
+	Path   string       // of the file; its directory is made if it is missing
+	Logger *slog.Logger // nil: discard
+	Now    func() time.Time
+}
+
+// Store is an open store. It is safe for concurrent use.
+type Store struct {
+	path  string
+	locks string // directory of the leases
+	log   *slog.Logger
+	now   func() time.Time
+
+	write *sql.DB // one connection, the writer's
+	read  *sql.DB
+
+	ops    chan *op
+	quit   chan struct{} // closed: no more writes
+	ended  chan struct{} // closed: the writer has ended
+	close  sync.Once
+	closed error
+	watch  watch
+}
+
+// readers is how many reads may run at a time; more of them wait.
+const readers = 4
+
+// Open opens a store, or makes an empty one. The file is readable by its owner
+// only (mode 0600). Errors: invalid (no path), store (with what to do).
+func Open(ctx context.Context, c Config) (*Store, error) {
+	return open(ctx, c, migrations)
+}
+
+func open(ctx context.Context, c Config, steps []string) (_ *Store, err error) {
+	if c.Path == "" {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "store: no path given")
+	}
+	path, err := filepath.Abs(c.Path)
+	if err != nil {
+		return nil, tenon.Errorf(tenon.CodeStore, "store %s: %w", c.Path, err)
+	}
+	s := &Store{
+		path: path, locks: filepath.Join(filepath.Dir(path), "locks"), log: c.Logger, now: c.Now,
+		ops: make(chan *op, maxBatch), quit: make(chan struct{}), ended: make(chan struct{}),
+	}
+	s.watch.wake = make(chan struct{}, 1)
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if err := s.prepareFiles(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = s.closeDBs() // err says more
+		}
+	}()
+	if s.write, err = connect(path, 1, "foreign_keys(1)", "synchronous(FULL)", "wal_autocheckpoint(4000)", "journal_size_limit(67108864)", "journal_mode(WAL)"); err != nil {
+		return nil, storeError(path, "open", err)
+	}
+	if s.read, err = connect(path, readers, "query_only(1)"); err != nil {
+		return nil, storeError(path, "open", err)
+	}
+	conn, err := s.firstConn(ctx)
+	if err != nil {
+		return nil, storeError(path, "open", err)
+	}
+	if err := migrate(ctx, conn, path, steps); err != nil {
+		_ = conn.Close() // err says more
+		return nil, err
+	}
+	w, err := newWriter(ctx, s, conn)
+	if err != nil {
+		_ = conn.Close() // err says more
+		return nil, storeError(path, "open", err)
+	}
+	go w.loop()
+	return s, nil
+}
+
+// prepareFiles makes the file itself, so that its mode does not depend on the
+// umask; SQLite gives the mode of the file to -wal and -shm.
+func (s *Store) prepareFiles() error {
+	if err := os.MkdirAll(s.locks, 0o700); err != nil {
+		return tenon.Errorf(tenon.CodeStore, "store %s: %w; choose another place with --home", s.path, err)
+	}
+	f, err := os.OpenFile(s.path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	case err != nil:
+		return tenon.Errorf(tenon.CodeStore, "store %s: %w; choose another place with --home", s.path, err)
+	}
+	return f.Close()
+}
+
+// firstConn opens the writer's connection. Turning on WAL in a new file does
+// not wait for other processes by itself.
+func (s *Store) firstConn(ctx context.Context) (*sql.Conn, error) {
+	for deadline := time.Now().Add(lockPatience); ; {
+		conn, err := s.write.Conn(ctx)
+		if err == nil || !isBusy(err) || time.Now().After(deadline) {
+			return conn, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func connect(path string, conns int, pragmas ...string) (*sql.DB, error) {
+	q := url.Values{"_pragma": append([]string{"busy_timeout(5000)"}, pragmas...)}
+	p := filepath.ToSlash(path)
+	if !strings.HasPrefix(p, "/") {
+		p = "/" + p // C:/…
+	}
+	c, err := sqlite.NewConnector((&url.URL{Scheme: "file", Path: p, RawQuery: q.Encode()}).String())
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(c)
+	db.SetMaxOpenConns(conns)
+	db.SetMaxIdleConns(conns)
+	return db, nil
+}
+
+// Path returns the path of the file.
+func (s *Store) Path() string { return s.path }
+
+// Close waits for the writes that are under way. Later ones fail.
+func (s *Store) Close() error {
+	s.close.Do(func() {
+		close(s.quit)
+		<-s.ended
+		s.watch.notify()
+		s.closed = s.closeDBs()
+	})
+	return s.closed
+}
+
+func (s *Store) closeDBs() error {
+	var errs []error
+	for _, db := range []*sql.DB{s.read, s.write} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return storeError(s.path, "close", err)
+	}
+	return nil
+}
+
+var _ store.Store = (*Store)(nil)

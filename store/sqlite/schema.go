@@ -1,0 +1,192 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+
+	"github.com/tenonhq/tenon"
+)
+
+// applicationID stands in the header of the file ("teno"), so that a database
+// of another program is not taken for a store.
+const applicationID = 0x74656e6f
+
+// migrations lead from one schema version to the next; the version of a store
+// is the number of migrations it has seen. One that was released is never
+// changed.
+//
+// Events lie in a table with rowid and not in the order of their key: the
+// appends of many runs then fill the same few pages. A row's seq and time of
+// change are those of its last event, so that most appends touch the table of
+// events only.
+var migrations = []string{1 - 1: `
+CREATE TABLE runs (
+	n          INTEGER PRIMARY KEY,
+	id         TEXT NOT NULL UNIQUE,
+	session    TEXT NOT NULL,
+	parent     TEXT NOT NULL,
+	parent_seq INTEGER NOT NULL,
+	core       TEXT NOT NULL,
+	agent      TEXT NOT NULL,
+	model      TEXT NOT NULL,
+	title      TEXT NOT NULL,
+	state      TEXT NOT NULL,
+	stop       TEXT NOT NULL,
+	created    INTEGER NOT NULL,
+	updated    INTEGER NOT NULL,
+	waiting    BLOB
+);
+CREATE INDEX runs_state   ON runs(state, id);
+CREATE INDEX runs_session ON runs(session, id);
+CREATE INDEX runs_parent  ON runs(parent, id) WHERE parent <> '';
+
+CREATE TABLE blobs (
+	digest BLOB NOT NULL UNIQUE,
+	data   BLOB NOT NULL
+);
+
+CREATE TABLE events (
+	run     INTEGER NOT NULL REFERENCES runs(n),
+	seq     INTEGER NOT NULL,
+	time    INTEGER NOT NULL,
+	step    TEXT NOT NULL,
+	kind    TEXT NOT NULL,
+	attempt INTEGER NOT NULL,
+	data    BLOB,
+	blob    BLOB REFERENCES blobs(digest)
+);
+CREATE UNIQUE INDEX events_run ON events(run, seq);
+
+CREATE TABLE signals (
+	n    INTEGER PRIMARY KEY,
+	id   TEXT NOT NULL UNIQUE,
+	run  TEXT NOT NULL REFERENCES runs(id),
+	kind TEXT NOT NULL,
+	step TEXT NOT NULL,
+	by   TEXT NOT NULL,
+	data BLOB,
+	time INTEGER NOT NULL,
+	seq  INTEGER NOT NULL
+);
+CREATE INDEX signals_open ON signals(run, n) WHERE seq = 0;
+CREATE INDEX signals_step ON signals(run, step, kind, seq);
+
+CREATE TABLE sessions (
+	id      TEXT PRIMARY KEY,
+	title   TEXT NOT NULL,
+	agent   TEXT NOT NULL,
+	head    TEXT NOT NULL,
+	runs    INTEGER NOT NULL,
+	created INTEGER NOT NULL,
+	updated INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX sessions_updated ON sessions(updated);
+`}
+
+// migrate brings the store to the last of the given versions. A store of an
+// older version is copied first; the change itself is one transaction, so that a
+// crash leaves the one version or the other.
+func migrate(ctx context.Context, conn *sql.Conn, path string, steps []string) error {
+	version, app, tables, err := identify(ctx, conn)
+	switch {
+	case err != nil:
+		return storeError(path, "read", err)
+	case version > len(steps):
+		return newerError(path, version, len(steps))
+	case app != applicationID && tables > 0:
+		return tenon.Errorf(tenon.CodeStore, "store %s: the file is a database of another program; name another path", path)
+	case version == len(steps):
+		return nil
+	}
+	if version > 0 {
+		if err := backup(ctx, conn, path, version); err != nil {
+			return err
+		}
+	}
+	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return storeError(path, "migrate", err)
+	}
+	defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }() // an error after COMMIT
+	// Another process may have been faster.
+	if version, _, _, err = identify(ctx, conn); err != nil {
+		return storeError(path, "read", err)
+	}
+	if version > len(steps) {
+		return newerError(path, version, len(steps))
+	}
+	for v := version; v < len(steps); v++ {
+		if _, err := conn.ExecContext(ctx, steps[v]); err != nil {
+			return storeError(path, fmt.Sprintf("migrate to version %d", v+1), err)
+		}
+	}
+	pragmas := fmt.Sprintf("PRAGMA user_version = %d; PRAGMA application_id = %d", len(steps), applicationID)
+	if _, err := conn.ExecContext(ctx, pragmas); err != nil {
+		return storeError(path, "migrate", err)
+	}
+	if _, err := conn.ExecContext(ctx, "COMMIT"); err != nil {
+		return storeError(path, "migrate", err)
+	}
+	return nil
+}
+
+func newerError(path string, version, known int) error {
+	return tenon.Errorf(tenon.CodeStore,
+		"store %s: its schema has version %d, this tenon knows versions up to %d; use a newer tenon, or the backup %s if there is one",
+		path, version, known, backupPath(path, known))
+}
+
+func identify(ctx context.Context, conn *sql.Conn) (version, app, tables int, err error) {
+	for _, q := range []struct {
+		sql  string
+		dest *int
+	}{
+		{"PRAGMA user_version", &version},
+		{"PRAGMA application_id", &app},
+		{"SELECT count(*) FROM sqlite_schema", &tables},
+	} {
+		if err := conn.QueryRowContext(ctx, q.sql).Scan(q.dest); err != nil {
+			return 0, 0, 0, err
+		}
+	}
+	return version, app, tables, nil
+}
+
+func backupPath(path string, version int) string { return fmt.Sprintf("%s.v%d.bak", path, version) }
+
+// backup copies the store as it is. A copy that a crash left half done is made
+// again: only a finished one gets the final name.
+func backup(ctx context.Context, conn *sql.Conn, path string, version int) error {
+	final := backupPath(path, version)
+	part := fmt.Sprintf("%s.%d.part", final, os.Getpid())
+	_ = os.Remove(part) // of a process that had our id and died
+	f, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return tenon.Errorf(tenon.CodeStore, "store %s: no backup before the migration: %w", path, err)
+	}
+	_ = f.Close() // empty: VACUUM INTO takes an empty file, and keeps its mode
+	if _, err := conn.ExecContext(ctx, "VACUUM INTO ?", part); err != nil {
+		_ = os.Remove(part)
+		return storeError(path, "back up before the migration", err)
+	}
+	if err := syncFile(part); err != nil {
+		return tenon.Errorf(tenon.CodeStore, "store %s: no backup before the migration: %w", path, err)
+	}
+	if err := os.Rename(part, final); err != nil {
+		return tenon.Errorf(tenon.CodeStore, "store %s: no backup before the migration: %w", path, err)
+	}
+	return nil
+}
+
+func syncFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		_ = f.Close()
+		return err
+	}
+	return f.Close()
+}

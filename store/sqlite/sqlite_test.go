@@ -1,0 +1,205 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestStore(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) func() store.Store {
+		// Characters that mean something in a URI stand in the path.
+		path := filepath.Join(t.TempDir(), "a b?c#d%e", "tenon.db")
+		return func() store.Store { return mustOpen(t, path, migrations) }
+	})
+}
+
+func mustOpen(t *testing.T, path string, steps []string) *Store {
+	t.Helper()
+	s, err := open(t.Context(), Config{Path: path}, steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func TestModes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "home", "tenon.db")
+	s := mustOpen(t, path, migrations)
+	if err := s.PutSession(t.Context(), tenon.Session{ID: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]os.FileMode{
+		"": 0o700, "locks": 0o700, "tenon.db": 0o600, "tenon.db-wal": 0o600, "tenon.db-shm": 0o600,
+	} {
+		info, err := os.Stat(filepath.Join(filepath.Dir(path), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != want {
+			t.Errorf("%q has mode %o, want %o", name, got, want)
+		}
+	}
+	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1"} {
+		var got string
+		if err := s.submit(t.Context(), func(w *writer) error {
+			return w.conn.QueryRowContext(context.Background(), "PRAGMA "+pragma).Scan(&got)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if got != want {
+			t.Errorf("%s is %s, want %s", pragma, got, want)
+		}
+	}
+}
+
+func TestMigrate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tenon.db")
+	two := append(migrations[:1:1], "ALTER TABLE sessions ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'")
+	old := mustOpen(t, path, migrations[:1])
+	if err := old.PutSession(t.Context(), tenon.Session{ID: "s", Title: "kept"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	t.Run("fails_whole", func(t *testing.T) {
+		broken := append(two[:2:2], "ALTER TABLE nothing RENAME TO something")
+		if _, err := open(t.Context(), Config{Path: path}, broken); tenon.ErrorCode(err) != tenon.CodeStore {
+			t.Fatalf("a broken migration: %v", err)
+		}
+		s := mustOpen(t, path, migrations[:1]) // still version 1
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("older", func(t *testing.T) {
+		s := mustOpen(t, path, two)
+		var colour string
+		if err := s.read.QueryRow("SELECT colour FROM sessions WHERE title = 'kept'").Scan(&colour); err != nil || colour != "red" {
+			t.Errorf("colour %q, %v", colour, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		backup := mustOpen(t, path+".v1.bak", migrations[:1])
+		if v, err := backup.Session(t.Context(), "s"); err != nil || v.Title != "kept" {
+			t.Errorf("backup: %+v, %v", v, err)
+		}
+		if info, err := os.Stat(path + ".v1.bak"); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("backup: %v, %v", info, err)
+		}
+	})
+	t.Run("newer", func(t *testing.T) {
+		_, err := open(t.Context(), Config{Path: path}, migrations[:1])
+		if tenon.ErrorCode(err) != tenon.CodeStore || !strings.Contains(err.Error(), "version 2") || !strings.Contains(err.Error(), "use a newer tenon") {
+			t.Errorf("a newer store: %v", err)
+		}
+	})
+}
+
+func TestOpenErrors(t *testing.T) {
+	dir := t.TempDir()
+	text := filepath.Join(dir, "text.db")
+	if err := os.WriteFile(text, []byte(strings.Repeat("this is no database\n", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	foreign := filepath.Join(dir, "foreign.db")
+	db, err := sql.Open("sqlite", foreign)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec("CREATE TABLE t (x)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		path, want string
+		code       tenon.Code
+	}{
+		"no path":         {"", "no path", tenon.CodeInvalid},
+		"no database":     {text, "put back a backup", tenon.CodeStore},
+		"other program's": {foreign, "another program", tenon.CodeStore},
+		"file as parent":  {filepath.Join(text, "tenon.db"), "--home", tenon.CodeStore},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Open(t.Context(), Config{Path: c.path})
+			if tenon.ErrorCode(err) != c.code || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want code %s and %q", err, c.code, c.want)
+			}
+		})
+	}
+}
+
+// TestFull fills a store that may not grow, as on a full disk.
+func TestFull(t *testing.T) {
+	s := mustOpen(t, filepath.Join(t.TempDir(), "tenon.db"), migrations)
+	ctx := t.Context()
+	if err := s.Append(ctx, store.Append{Create: &tenon.Run{ID: "r"}, Run: "r"}); err != nil {
+		t.Fatal(err)
+	}
+	limit := func(pages string) {
+		if err := s.submit(ctx, func(w *writer) error {
+			var n int
+			return w.conn.QueryRowContext(context.Background(), "PRAGMA max_page_count = "+pages).Scan(&n)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit("60")
+	data := make([]byte, 30<<10)
+	var stored uint64
+	var err error
+	for err == nil && stored < 100 {
+		if err = s.Append(ctx, store.Append{Run: "r", Events: []tenon.Event{{Seq: stored + 1, Kind: "k", Data: data}}}); err == nil {
+			stored++
+		}
+	}
+	if tenon.ErrorCode(err) != tenon.CodeStore || !strings.Contains(err.Error(), "free some space") {
+		t.Fatalf("a full disk: %v", err)
+	}
+	if r, err := s.Run(ctx, "r"); err != nil || r.Seq != stored {
+		t.Errorf("reading goes on: %+v, %v; want %d events", r, err, stored)
+	}
+	limit("100000")
+	if err := s.Append(ctx, store.Append{Run: "r", Events: []tenon.Event{{Seq: stored + 1, Kind: "k", Data: data}}}); err != nil {
+		t.Errorf("after space was made: %v", err)
+	}
+}
+
+// TestDamagedBlob changes a blob behind the store's back.
+func TestDamagedBlob(t *testing.T) {
+	s := mustOpen(t, filepath.Join(t.TempDir(), "tenon.db"), migrations)
+	digest, err := s.PutBlob(t.Context(), []byte("whole"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.submit(t.Context(), func(w *writer) error {
+		_, err := w.conn.ExecContext(context.Background(), "UPDATE blobs SET data = x'00'")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Blob(t.Context(), digest); tenon.ErrorCode(err) != tenon.CodeStore {
+		t.Errorf("a damaged blob: %v", err)
+	}
+}

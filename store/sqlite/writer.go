@@ -1,0 +1,267 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
+
+const (
+	// maxBatch is how many writes share one transaction.
+	maxBatch = 256
+	// lockPatience is how long a write waits for other processes.
+	lockPatience = 30 * time.Second
+	// pollEvery is how often other processes' changes are looked for while
+	// somebody waits for them.
+	pollEvery = 20 * time.Millisecond
+)
+
+// op is one write. Its do may run more than once, in transactions that are
+// rolled back.
+type op struct {
+	do    func(*writer) error
+	state atomic.Int32
+	done  chan error
+}
+
+// The states of an op: the writer and a caller that gives up race for it.
+const (
+	opWaiting = iota
+	opTaken
+	opAbandoned
+)
+
+// submit has one write done and returns after its commit.
+func (s *Store) submit(ctx context.Context, do func(*writer) error) error {
+	o := &op{do: do, done: make(chan error, 1)}
+	if err := ctx.Err(); err != nil {
+		return cancelled(s, err)
+	}
+	select {
+	case <-s.quit:
+		return closedError(s)
+	default:
+	}
+	select {
+	case s.ops <- o:
+	case <-ctx.Done():
+		return cancelled(s, ctx.Err())
+	case <-s.quit:
+		return closedError(s)
+	}
+	select {
+	case err := <-o.done:
+		return err
+	case <-ctx.Done():
+		if o.state.CompareAndSwap(opWaiting, opAbandoned) {
+			return cancelled(s, ctx.Err())
+		}
+	case <-s.ended:
+	}
+	select { // under way, and soon over
+	case err := <-o.done:
+		return err
+	case <-s.ended:
+	}
+	select { // the writer ended after it was done, or before it saw it
+	case err := <-o.done:
+		return err
+	default:
+		return closedError(s)
+	}
+}
+
+func cancelled(s *Store, err error) error {
+	return tenon.Errorf(tenon.CodeCancelled, "store %s: not written: %w", s.path, err)
+}
+
+func closedError(s *Store) error {
+	return tenon.Errorf(tenon.CodeStore, "store %s: it was closed", s.path)
+}
+
+// writer owns the connection that writes. Only its own goroutine uses it.
+type writer struct {
+	s     *Store
+	conn  *sql.Conn
+	stmts statements
+	// version is SQLite's data_version: it changes when another process writes.
+	version int64
+	// runs remembers where journals end, for as long as no other process writes.
+	runs map[string]*position
+	rows []any // of events, not yet inserted
+}
+
+// maxPositions bounds what a writer remembers.
+const maxPositions = 20_000
+
+func newWriter(ctx context.Context, s *Store, conn *sql.Conn) (*writer, error) {
+	w := &writer{s: s, conn: conn, runs: map[string]*position{}}
+	if err := w.stmts.prepare(ctx, conn); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *writer) loop() {
+	defer close(w.s.ended)
+	defer func() { _ = w.conn.Close() }() // back to the pool, which reports errors itself
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	batch := make([]*op, 0, maxBatch)
+	for {
+		var tick <-chan time.Time
+		if w.s.watch.waiting() {
+			tick = ticker.C
+		}
+		select {
+		case o := <-w.s.ops:
+			batch = w.collect(append(batch[:0], o), cap(batch))
+			w.commit(batch)
+			clear(batch)
+		case <-tick:
+			if changed, err := w.foreign(); err == nil && changed {
+				w.s.watch.notify()
+			}
+		case <-w.s.watch.wake:
+		case <-w.s.quit:
+			w.drain()
+			return
+		}
+	}
+}
+
+// collect takes what is waiting. Those whose write was just committed need a
+// moment to come back with their next one, so it lets them run first.
+func (w *writer) collect(batch []*op, limit int) []*op {
+	for idle := 0; len(batch) < limit && idle < 2; {
+		select {
+		case o := <-w.s.ops:
+			batch = append(batch, o)
+			idle = 0
+		default:
+			idle++
+			runtime.Gosched()
+		}
+	}
+	return batch
+}
+
+// drain writes what was handed in before Close.
+func (w *writer) drain() {
+	for {
+		select {
+		case o := <-w.s.ops:
+			w.commit(w.collect([]*op{o}, maxBatch))
+		default:
+			return
+		}
+	}
+}
+
+// commit writes a batch in one transaction. If one of its writes fails in the
+// middle, each is done again in a transaction of its own, so that it fails
+// alone.
+func (w *writer) commit(batch []*op) {
+	n := 0
+	for _, o := range batch {
+		if o.state.CompareAndSwap(opWaiting, opTaken) {
+			batch[n] = o
+			n++
+		}
+	}
+	batch = batch[:n]
+	if n == 0 {
+		return
+	}
+	errs := make([]error, n)
+	failed, err := w.transact(batch, errs)
+	if failed && n > 1 {
+		for i, o := range batch {
+			if _, err := w.transact([]*op{o}, errs[i:i+1]); err != nil {
+				errs[i] = err
+			}
+		}
+	} else if err != nil {
+		for i := range errs {
+			errs[i] = err
+		}
+	}
+	w.s.watch.notify()
+	for i, o := range batch {
+		var r refused
+		if errors.As(errs[i], &r) {
+			errs[i] = r.err
+		}
+		o.done <- errs[i]
+	}
+}
+
+// transact does the writes in one transaction. Errs gets those of writes that
+// were refused. Failed says that a single write is to blame for err.
+func (w *writer) transact(batch []*op, errs []error) (failed bool, err error) {
+	if err := w.begin(); err != nil {
+		return false, storeError(w.s.path, "write", err)
+	}
+	defer func() {
+		if err != nil {
+			_, _ = w.stmts.rollback.Exec() // SQLite may have done so by itself
+			clear(w.runs)
+		}
+	}()
+	w.rows = w.rows[:0]
+	for i, o := range batch {
+		errs[i] = nil
+		if err := o.do(w); err != nil {
+			var r refused
+			if !errors.As(err, &r) {
+				return true, storeError(w.s.path, "write", err)
+			}
+			errs[i] = err
+		}
+	}
+	if err := w.insertEvents(); err != nil {
+		return true, storeError(w.s.path, "write", err)
+	}
+	if _, err := w.stmts.commit.Exec(); err != nil {
+		return false, storeError(w.s.path, "commit", err)
+	}
+	return false, nil
+}
+
+// begin starts a transaction. Other processes may be at it, too.
+func (w *writer) begin() error {
+	for deadline := time.Now().Add(lockPatience); ; {
+		_, err := w.stmts.begin.Exec()
+		if err == nil {
+			break
+		}
+		if !isBusy(err) || time.Now().After(deadline) {
+			return err
+		}
+	}
+	if _, err := w.foreign(); err != nil {
+		_, _ = w.stmts.rollback.Exec() // err says more
+		return err
+	}
+	return nil
+}
+
+// foreign reports whether another process has written since the last look.
+// What is remembered about journals is void then.
+func (w *writer) foreign() (bool, error) {
+	var v int64
+	if err := w.stmts.version.QueryRow().Scan(&v); err != nil {
+		return false, err
+	}
+	if v == w.version {
+		return false, nil
+	}
+	w.version = v
+	clear(w.runs)
+	return true, nil
+}
