@@ -17,7 +17,8 @@ import (
 
 // Config is tenon.yaml. As [Load] returns it, every entry has its defaults,
 // variables are expanded, and paths are absolute. Secrets are empty: take
-// entries with [Config.Server] and [Config.Model] to have them resolved.
+// entries with [Config.Server] and [Config.Model] to have them resolved. A Go
+// program may fill in a zero Config itself, secrets included.
 type Config struct {
 	// Address of the JSON Schema, for editors; never read.
 	Schema string `yaml:"$schema"`
@@ -45,7 +46,7 @@ type Config struct {
 	Telemetry Telemetry `yaml:"telemetry"`
 
 	// File is the file as the user would name it, Path the absolute one (empty
-	// for stdin), Dir its folder.
+	// for stdin, and where there is only the user's own file), Dir its folder.
 	File string `yaml:"-"`
 	Path string `yaml:"-"`
 	Dir  string `yaml:"-"`
@@ -98,17 +99,37 @@ func (t Telemetry) WithDefaults() Telemetry {
 
 // ServerNames returns the names of the servers that are enabled, in file order.
 func (c *Config) ServerNames() []string {
-	return slices.DeleteFunc(slices.Clone(c.order["servers"]), func(n string) bool { return !c.Servers[n].IsEnabled() })
+	return slices.DeleteFunc(names(c, "servers", c.Servers), func(n string) bool { return !c.Servers[n].IsEnabled() })
 }
 
 // ModelNames returns the names of the models in file order; the first is the default.
-func (c *Config) ModelNames() []string { return slices.Clone(c.order["models"]) }
+func (c *Config) ModelNames() []string { return names(c, "models", c.Models) }
 
 // AgentNames returns the names of the agents in file order.
-func (c *Config) AgentNames() []string { return slices.Clone(c.order["agents"]) }
+func (c *Config) AgentNames() []string { return names(c, "agents", c.Agents) }
 
 // ToolNames returns the keys of tools in file order.
-func (c *Config) ToolNames() []string { return slices.Clone(c.order["tools"]) }
+func (c *Config) ToolNames() []string { return names(c, "tools", c.Tools) }
+
+// names returns the keys of a map in file order, then those that a Go program
+// added, sorted.
+func names[V any](c *Config, kind string, m map[string]V) []string {
+	has := func(n string) bool { _, ok := m[n]; return ok }
+	var out []string
+	for _, n := range c.order[kind] {
+		if has(n) {
+			out = append(out, n)
+		}
+	}
+	read := len(out)
+	for n := range m {
+		if !slices.Contains(out[:read], n) {
+			out = append(out, n)
+		}
+	}
+	slices.Sort(out[read:])
+	return out
+}
 
 // Origin returns "FILE:LINE" of a value, such as servers.github.timeout, or
 // "default" where the file does not say it.
@@ -125,8 +146,9 @@ func (c *Config) Origin(path string) string {
 func (c *Config) Server(ctx context.Context, name string) (servers.Config, error) {
 	s, ok := c.Servers[name]
 	if !ok {
-		return s, noEntry("server", name, c.order["servers"])
+		return s, noEntry("server", name, names(c, "servers", c.Servers))
 	}
+	s = s.WithDefaults()
 	if !s.IsEnabled() {
 		return s, tenon.Errorf(tenon.CodeInvalid, "server '%s' is not enabled: set servers.%s.enabled to true in %s", name, name, c.File)
 	}
@@ -154,20 +176,23 @@ func (c *Config) Server(ctx context.Context, name string) (servers.Config, error
 // variable, but only if the address is the provider's own; it may stay empty.
 // Errors are those of [Config.Server].
 func (c *Config) Model(ctx context.Context, name string) (model.Config, error) {
-	if first := c.order["models"]; name == "" && len(first) > 0 {
-		name = first[0]
+	all := c.ModelNames()
+	if name == "" && len(all) > 0 {
+		name = all[0]
 	}
 	m, ok := c.Models[name]
 	if !ok {
-		return m, noEntry("model", name, c.order["models"])
+		return m, noEntry("model", name, all)
 	}
+	m.Name = name
+	m = m.WithDefaults()
 	if ref, ok := c.secrets["models."+name+".api_key"]; ok {
 		var err error
 		if m.APIKey, err = c.resolve(ctx, ref, "models."+name+".api_key"); err != nil {
 			return m, err
 		}
-	} else if p, ok := model.Lookup(m.Provider); ok && p.KeyEnv != "" && m.BaseURL == p.BaseURL {
-		key, _ := c.vars.get(p.KeyEnv)
+	} else if p, ok := model.Lookup(m.Provider); ok && m.APIKey.IsZero() && p.KeyEnv != "" && m.BaseURL == p.BaseURL {
+		key, _ := c.variable(p.KeyEnv)
 		m.APIKey = tenon.NewSecret(key)
 	}
 	return m, nil
@@ -178,22 +203,20 @@ func (c *Config) Model(ctx context.Context, name string) (model.Config, error) {
 // of its file. The name "" is the entry default, else the only entry, else an
 // agent made of defaults. The error has code not_found or config.
 func (c *Config) Agent(name string) (agent.Config, error) {
-	names := c.order["agents"]
+	all := c.AgentNames()
 	if name == "" {
-		if name = "default"; len(names) == 1 {
-			name = names[0]
+		if name = "default"; len(all) == 1 {
+			name = all[0]
 		}
 	}
 	a, ok := c.Agents[name]
-	if !ok && (name != "default" || len(names) > 0) {
-		return a, noEntry("agent", name, names)
+	if !ok && (name != "default" || len(all) > 0) {
+		return a, noEntry("agent", name, all)
 	}
-	if !ok {
-		a.Limits = c.Limits
-		a = a.WithDefaults()
-		if first := c.order["models"]; len(first) > 0 {
-			a.Model = first[0]
-		}
+	a.Limits = a.Limits.Over(c.Limits)
+	a = a.WithDefaults()
+	if first := c.ModelNames(); a.Model == "" && len(first) > 0 {
+		a.Model = first[0]
 	}
 	if f := a.Instructions.File; f != "" {
 		b, err := readFile(f, maxBytes)
@@ -204,6 +227,14 @@ func (c *Config) Agent(name string) (agent.Config, error) {
 		a.Instructions.Text = string(b)
 	}
 	return a, nil
+}
+
+// variable looks a name up where the file's variables are looked up.
+func (c *Config) variable(name string) (string, bool) {
+	if c.vars == nil { // made by a Go program, not by Load
+		return os.LookupEnv(name)
+	}
+	return c.vars.get(name)
 }
 
 func noEntry(kind, name string, known []string) error {

@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model"
+	"github.com/tenonhq/tenon/servers"
 )
 
 func TestFind(t *testing.T) {
@@ -184,5 +186,27 @@ func TestAgent(t *testing.T) {
 	}
 	if _, err := c.Agent("two"); tenon.ErrorCode(err) != tenon.CodeNotFound {
 		t.Error(err)
+	}
+}
+
+// TestByHand holds that a Config need not come from a file.
+func TestByHand(t *testing.T) {
+	c := &Config{Servers: map[string]servers.Config{"b": {Command: "x"}, "a": {Command: "y"}},
+		Models: map[string]model.Config{"m": {Provider: "ollama", Model: "x", APIKey: tenon.NewSecret("k")}}}
+	ctx := context.Background()
+	if diff := cmp.Diff([]string{"a", "b"}, c.ServerNames()); diff != "" {
+		t.Error(diff)
+	}
+	if s, err := c.Server(ctx, "b"); err != nil || s.Transport != "stdio" || s.RequestTimeout == 0 {
+		t.Errorf("%+v %v", s, err)
+	}
+	if m, err := c.Model(ctx, ""); err != nil || m.APIKey.Reveal() != "k" || m.Name != "m" || m.MaxTokens == 0 {
+		t.Errorf("%+v %v", m, err)
+	}
+	if a, err := c.Agent(""); err != nil || a.Model != "m" || a.Limits.MaxTurns == 0 {
+		t.Errorf("%+v %v", a, err)
+	}
+	if c.Origin("servers.a") != "default" {
+		t.Error(c.Origin("servers.a"))
 	}
 }

@@ -55,7 +55,9 @@ func Load(ctx context.Context, o Options) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Found = found
+	if c.Found = found; path == "" {
+		c.Path = ""
+	}
 	return c, nil
 }
 

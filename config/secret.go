@@ -29,7 +29,7 @@ const (
 // else auth_required.
 func (c *Config) Resolve(ctx context.Context, name string) (tenon.Secret, error) {
 	if _, ok := c.Secrets[name]; !ok {
-		return tenon.Secret{}, noEntry("secret", name, c.order["secrets"])
+		return tenon.Secret{}, noEntry("secret", name, names(c, "secrets", c.Secrets))
 	}
 	return c.resolve(ctx, SecretSource{name: name}, "secrets."+name)
 }
@@ -44,7 +44,7 @@ func (c *Config) resolve(ctx context.Context, s SecretSource, path string) (teno
 	}
 	switch {
 	case s.Env != "":
-		v, ok := c.vars.get(s.Env)
+		v, ok := c.variable(s.Env)
 		if !ok || v == "" {
 			return fail(nil, "environment variable '%s' not found; set it", s.Env)
 		}
