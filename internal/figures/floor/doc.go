@@ -6,7 +6,8 @@
 // what a ratio shows.
 //
 //   - [RawPipe]: the bytes alone, over the stdin and stdout of a child
-//   - [MinPipe]: JSON-RPC over the stdin and stdout of a child
+//   - [MinPipe]: JSON-RPC over the stdin and stdout of a child, whose server
+//     handles each request in a goroutine, or, for comparison, does not
 //   - [MinHTTP]: JSON-RPC as POST with keep-alive
 //   - [Commits]: rows into SQLite with a durable commit each, or in groups
 //

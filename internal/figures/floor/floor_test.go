@@ -37,6 +37,7 @@ func TestFloors(t *testing.T) {
 	for name, peer := range map[string]bench.Peer{
 		"raw pipe": raw,
 		"min-pipe": NewMinPipe(pipes(ServeMinPipe)),
+		"inline":   NewMinPipe(pipes(ServeInlinePipe)),
 		"min-http": NewMinHTTP(server.URL, nil),
 	} {
 		t.Run(name, func(t *testing.T) {

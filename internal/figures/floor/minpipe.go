@@ -113,11 +113,27 @@ func (p *MinPipe) Close() error {
 	return err
 }
 
-// ServeMinPipe answers the requests that come from in until it ends. Requests
-// are handled as they come, one after another, which is the fastest way for a
-// tool that does nothing.
+// ServeMinPipe answers the requests that come from in until it ends. Each is
+// handled in a goroutine of its own, as a server must whose tools may wait.
 func ServeMinPipe(in io.Reader, out io.Writer) error {
-	r := bufio.NewReaderSize(in, 64<<10)
+	var calls sync.WaitGroup
+	err := serveLines(in, out, calls.Go)
+	calls.Wait()
+	return err
+}
+
+// ServeInlinePipe does less than [ServeMinPipe]: it handles the requests one after
+// another, which is the fastest way for tools that never wait, and wrong for
+// all others.
+func ServeInlinePipe(in io.Reader, out io.Writer) error {
+	return serveLines(in, out, func(f func()) { f() })
+}
+
+func serveLines(in io.Reader, out io.Writer, do func(func())) error {
+	var (
+		r     = bufio.NewReaderSize(in, 64<<10)
+		write sync.Mutex
+	)
 	for {
 		line, err := r.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
@@ -125,13 +141,15 @@ func ServeMinPipe(in io.Reader, out io.Writer) error {
 		} else if err != nil {
 			return fmt.Errorf("floor: reading a request: %w", err)
 		}
-		b, err := handle(line)
-		if err != nil {
-			return err
-		}
-		if _, err := out.Write(append(b, '\n')); err != nil {
-			return fmt.Errorf("floor: writing a response: %w", err)
-		}
+		do(func() {
+			b, err := handle(line)
+			if err != nil {
+				return // no request: nobody waits for an answer
+			}
+			write.Lock()
+			defer write.Unlock()
+			_, _ = out.Write(append(b, '\n')) // a client that is gone wants no answer
+		})
 	}
 }
 

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+
+	"github.com/tenonhq/tenon/internal/figures/bench"
+	"github.com/tenonhq/tenon/internal/figures/floor"
+)
+
+// child is this program as one of its own child processes: "runner NAME" is the
+// client of a candidate, which starts "server NAME" as its child.
+func child(ctx context.Context, args []string) error {
+	if len(args) != 2 {
+		return fmt.Errorf("want two arguments, not %q", args)
+	}
+	switch what, name := args[0], args[1]; what {
+	case "runner":
+		return runner(ctx, name)
+	case "server":
+		return server(ctx, name)
+	default:
+		return fmt.Errorf("no child %q", what)
+	}
+}
+
+func runner(ctx context.Context, name string) error {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	p, err := dial(ctx, name, exe, "child", "server", name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(bench.Serve(ctx, os.Stdin, os.Stdout, p), p.Close())
+}
+
+// dial returns the client of a candidate, joined to the server that the command
+// starts.
+func dial(ctx context.Context, name string, command ...string) (bench.Peer, error) {
+	switch name {
+	case rawPipe:
+		return floor.StartRawPipe(command...)
+	case minPipe, inlinePipe:
+		return floor.StartMinPipe(command...)
+	case minHTTP:
+		url, stop, err := floor.StartHTTP(command...)
+		if err != nil {
+			return nil, err
+		}
+		return floor.NewMinHTTP(url, stop), nil
+	}
+	return nil, fmt.Errorf("no candidate %q", name)
+}
+
+// server runs the server of a candidate until its stdin ends.
+func server(ctx context.Context, name string) error {
+	switch name {
+	case rawPipe:
+		return floor.ServeRawPipe(os.Stdin, os.Stdout)
+	case minPipe:
+		return floor.ServeMinPipe(os.Stdin, os.Stdout)
+	case inlinePipe:
+		return floor.ServeInlinePipe(os.Stdin, os.Stdout)
+	case minHTTP:
+		return floor.ServeHTTP(os.Stdin, os.Stdout, http.HandlerFunc(floor.HandleMinHTTP))
+	}
+	return fmt.Errorf("no candidate %q", name)
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// figure is one row of docs/figures.json.
+type figure struct {
+	ID      string  `json:"id"`
+	Name    string  `json:"name"`
+	Value   float64 `json:"value"`
+	Unit    string  `json:"unit"` // "ratio", or a unit such as "B"
+	Goal    string  `json:"goal"` // "<= 2.0"; empty: told, not promised
+	Holds   bool    `json:"holds"`
+	Rounds  int     `json:"rounds"`
+	Command string  `json:"command"`
+	Date    string  `json:"date"`
+}
+
+// saveDocuments merges the figures by id into figures.json and writes figures.md
+// from it. Nothing is written if there is nothing new.
+func saveDocuments(dir string, measured []figure) error {
+	if len(measured) == 0 {
+		return nil
+	}
+	path := filepath.Join(dir, "figures.json")
+	var old []figure
+	b, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(b, &old)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("reading %s: %w; remove it to begin anew", path, err)
+	}
+	all := merge(old, measured)
+	b, err = json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, append(b, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "figures.md"), []byte(table(all)), 0o644)
+}
+
+// merge returns the rows of old with those of measured in their place, in the
+// order of their ids. A value that is no number stays out.
+func merge(old, measured []figure) []figure {
+	byID := make(map[string]figure, len(old)+len(measured))
+	for _, f := range slices.Concat(old, measured) {
+		if !math.IsNaN(f.Value) && !math.IsInf(f.Value, 0) {
+			byID[f.ID] = f
+		}
+	}
+	all := make([]figure, 0, len(byID))
+	for _, f := range byID {
+		all = append(all, f)
+	}
+	slices.SortFunc(all, func(a, b figure) int { return compareIDs(a.ID, b.ID) })
+	return all
+}
+
+// compareIDs puts P2 before P10, and what has a goal before what has none.
+func compareIDs(a, b string) int {
+	ga, _, _ := strings.Cut(a, ".")
+	gb, _, _ := strings.Cut(b, ".")
+	na, _ := strconv.Atoi(strings.TrimPrefix(ga, "P"))
+	nb, _ := strconv.Atoi(strings.TrimPrefix(gb, "P"))
+	_, la := goalOf(a)
+	_, lb := goalOf(b)
+	return cmp.Or(cmp.Compare(na, nb), cmp.Compare(ga, gb), compareBools(lb, la), cmp.Compare(a, b))
+}
+
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// table returns docs/figures.md.
+func table(all []figure) string {
+	var b strings.Builder
+	b.WriteString(`# Figures
+
+Written by ` + "`make figures`" + ` from docs/figures.json; do not edit. A ratio compares with a floor, the least code that does
+the same work the plain way, measured in turns with ours in the same round on the same machine; a value is the
+median over all rounds. Rows without a goal are told for comparison. The package comment of internal/figures says more.
+
+| id | what | value | goal | holds | command |
+| --- | --- | --- | --- | --- | --- |
+`)
+	for _, f := range all {
+		value, holds := number(f.Value), "yes"
+		switch {
+		case f.Unit != "ratio":
+			value += " " + f.Unit
+		default:
+			value += " ×"
+		}
+		switch {
+		case f.Goal == "":
+			holds = ""
+		case !f.Holds:
+			holds = "**no**"
+		}
+		goal := strings.NewReplacer("<=", "≤", ">=", "≥").Replace(f.Goal)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | `%s` |\n", f.ID, f.Name, value, goal, holds, f.Command)
+	}
+	return b.String()
+}

@@ -1,0 +1,57 @@
+package main
+
+import "fmt"
+
+// The candidates' names, which are the runners' names as well.
+const (
+	rawPipe    = "raw-pipe"
+	minPipe    = "min-pipe"
+	inlinePipe = "inline-pipe"
+	minHTTP    = "min-http"
+	ours       = "ours-stdio"
+	ours2025   = "ours-http-2025"
+	ours2026   = "ours-http-2026"
+)
+
+// measureP1 measures a tool call over stdio, both ends ours, against a
+// hand-written client and server over the same kind of pipe.
+func measureP1(s *session) error {
+	raw := s.self(rawPipe)
+	raw.single = true
+	outcomes, err := s.contest(append([]candidate{s.self(minPipe), s.self(ours), s.self(inlinePipe), raw}, s.rivalsOf("stdio")...))
+	if err != nil {
+		return err
+	}
+	floor, mine := outcomes[minPipe], outcomes[ours]
+	s.add("P1.p50", "stdio tool call: p50 against min-pipe", "ratio", ratios(mine.p50, floor.p50))
+	s.add("P1.rps64", "stdio tool call: calls/s with 64 callers against min-pipe", "ratio", ratios(mine.rps64, floor.rps64))
+	s.add("P1.bytes", "stdio tool call: allocated by both ends together", "B", mine.bytes)
+	s.add("P1.cpu", "stdio tool call: CPU of both ends against min-pipe", "ratio", ratios(mine.cpu, floor.cpu))
+	inline := outcomes[inlinePipe]
+	s.add("P1.inline.p50", "the same against a min-pipe whose server handles one request at a time: p50", "ratio",
+		ratios(mine.p50, inline.p50))
+	s.add("P1.inline.rps64", "the same: calls/s with 64 callers", "ratio", ratios(mine.rps64, inline.rps64))
+	s.add("P1.ours.p50", "stdio tool call: p50", "µs", mine.p50)
+	s.add("P1.floor.p50", "min-pipe: p50", "µs", floor.p50)
+	s.add("P1.floor.rps64", "min-pipe: calls/s with 64 callers", "1/s", floor.rps64)
+	s.add("P1.floor.bytes", "min-pipe: allocated by both ends together", "B", floor.bytes)
+	s.add("P1.floor.raw", "the same bytes over a bare pipe: p50", "µs", outcomes[rawPipe].p50)
+	s.addRivals("P1", "stdio", "min-pipe", outcomes, floor)
+	return nil
+}
+
+// addRivals records what the rivals of a transport reached, as ratios to the
+// same floor.
+func (s *session) addRivals(goal, transport, floorName string, outcomes map[string]*outcome, floor *outcome) {
+	for _, c := range s.rivalsOf(transport) {
+		o := outcomes[c.name]
+		if o == nil || len(o.p50) < s.rounds {
+			continue
+		}
+		id := goal + ".rival." + c.name
+		s.add(id+".p50", fmt.Sprintf("%s: p50 against %s", c.name, floorName), "ratio", ratios(o.p50, floor.p50))
+		s.add(id+".rps64", fmt.Sprintf("%s: calls/s with 64 callers against %s", c.name, floorName), "ratio",
+			ratios(o.rps64, floor.rps64))
+		s.add(id+".bytes", c.name+": allocated by both ends together", "B", o.bytes)
+	}
+}
