@@ -137,6 +137,9 @@ func (c *Config) Origin(path string) string {
 	if n := c.nodes[path]; n != nil {
 		return fmt.Sprintf("%s:%d", n.src.label, n.line)
 	}
+	if i := strings.LastIndex(path, ".limits."); i > 0 && strings.HasPrefix(path, "agents.") {
+		return c.Origin(path[i+1:]) // an agent's limits stand above the global ones
+	}
 	return "default"
 }
 

@@ -1,0 +1,147 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
+
+// Value is one value of a configuration and where it comes from.
+type Value struct {
+	Path   string `json:"path"`
+	Value  string `json:"value"`  // as YAML, on one line; as it is written, with its variables unresolved
+	Origin string `json:"origin"` // "FILE:LINE" or "default"
+}
+
+// Show returns the values at and below a path ("" is everything), in the order
+// of the reference, entries in file order. Absent values without a default are
+// left out, what is read from a secret is never shown. The error has code
+// not_found.
+func (c *Config) Show(path string) ([]Value, error) {
+	w := &shower{c: c, under: path}
+	w.walk(place{}, reflect.ValueOf(*c), field{})
+	if len(w.out) == 0 && path != "" {
+		return nil, tenon.Errorf(tenon.CodeNotFound, "nothing at '%s' in the configuration; config show without --path lists all of it", path)
+	}
+	return w.out, nil
+}
+
+type shower struct {
+	c     *Config
+	under string
+	out   []Value
+}
+
+func (w *shower) put(p place, value string) {
+	if w.under == "" || p.path == w.under || strings.HasPrefix(p.path, w.under+".") {
+		w.out = append(w.out, Value{p.path, value, w.c.Origin(p.path)})
+	}
+}
+
+func (w *shower) walk(p place, v reflect.Value, f field) {
+	n := w.c.nodes[p.path]
+	switch t := v.Type(); {
+	case t == secretType:
+		w.secret(p, v)
+	case t.Kind() == reflect.Struct:
+		for _, f := range fields(t) {
+			w.walk(p.key(f.name), v.Field(f.index), f)
+		}
+	case t.Kind() == reflect.Map:
+		w.mapping(p, v)
+	case v.IsZero() && n == nil: // says nothing
+	case t.Kind() == reflect.Pointer:
+		w.walk(p, v.Elem(), f)
+	case t == durationType:
+		if n == nil && f.def != "" && f.def[0] >= '0' && f.def[0] <= '9' {
+			if d, err := time.ParseDuration(f.def); err == nil && d == v.Interface() {
+				w.put(p, f.def)
+				return
+			}
+		}
+		w.put(p, short(v.Interface().(time.Duration)))
+	case t.Kind() == reflect.Slice:
+		w.put(p, w.list(n, v))
+	case t.Kind() == reflect.String && n != nil && n.kind == scalarNode:
+		w.put(p, hidden(n.val))
+	case t.Kind() == reflect.String:
+		w.put(p, scalar(v.String()))
+	default:
+		b, err := json.Marshal(v.Interface())
+		if err != nil {
+			b = []byte(fmt.Sprint(v.Interface()))
+		}
+		w.put(p, string(b))
+	}
+}
+
+func (w *shower) mapping(p place, v reflect.Value) {
+	var keys []string
+	for _, k := range w.c.order[p.path] {
+		if v.MapIndex(reflect.ValueOf(k)).IsValid() {
+			keys = append(keys, k)
+		}
+	}
+	var added []string
+	for _, k := range v.MapKeys() {
+		if !slices.Contains(keys, k.String()) {
+			added = append(added, k.String())
+		}
+	}
+	slices.Sort(added)
+	for _, k := range append(keys, added...) {
+		w.walk(p.named(k), v.MapIndex(reflect.ValueOf(k)), field{})
+	}
+}
+
+// secret shows where a secret is read, or that there is one.
+func (w *shower) secret(p place, v reflect.Value) {
+	ref, ok := w.c.secrets[p.path]
+	switch {
+	case ok && ref.name != "":
+		w.put(p, scalar(ref.name))
+	case ok:
+		w.walk(p, reflect.ValueOf(ref), field{})
+	case !v.IsZero():
+		w.put(p, "***")
+	}
+}
+
+func (w *shower) list(n *node, v reflect.Value) string {
+	out := make([]string, v.Len())
+	for i := range out {
+		out[i] = fmt.Sprint(v.Index(i).Interface())
+		if n != nil && n.kind == listNode && i < len(n.vals) && n.vals[i].kind == scalarNode {
+			out[i] = n.vals[i].val
+		}
+		if looksLikeToken(out[i]) {
+			out[i] = "***"
+		}
+	}
+	return flow(out)
+}
+
+// hidden writes a text that the file holds, if it is no token.
+func hidden(s string) string {
+	if looksLikeToken(s) {
+		s = "***"
+	}
+	return scalar(s)
+}
+
+// short writes a duration without the zeros at its end: 5m, not 5m0s.
+func short(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
+}
