@@ -127,7 +127,7 @@ func (c Config) Check() error {
 // key names a key of this entry: "models.main.api_key".
 func (c Config) key(k string) string {
 	name := c.Name
-	if name == "" {
+	if name == "" || strings.ContainsAny(name, "/:") { // named on the command line
 		name = "NAME"
 	}
 	return "models." + name + "." + k

@@ -1,0 +1,131 @@
+package openai
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model"
+)
+
+const wire = model.WireChat
+
+// chatPath stands behind the base URL, which at most servers ends in /v1.
+const chatPath = "/chat/completions"
+
+// Model is one model behind a Chat Completions API.
+type Model struct {
+	client *model.Client
+	cfg    model.Config // with its defaults
+	enc    encoder
+	key    string
+	tools  model.ToolCache
+}
+
+// New returns the model of a config whose provider speaks this wire: openai,
+// ollama, llamacpp and openai-compatible. Errors have code config or
+// auth_required.
+func New(cfg model.Config, env model.Env) (*Model, error) {
+	cfg.BaseURL = strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), chatPath)
+	c, err := model.NewClient(cfg, wire, env)
+	if err != nil {
+		return nil, err
+	}
+	m := newModel(c.Config())
+	m.client = c
+	return m, nil
+}
+
+func newModel(cfg model.Config) *Model {
+	m := &Model{cfg: cfg, enc: encoder{cfg.ResolvedQuirks()}}
+	m.key = m.enc.key()
+	return m
+}
+
+// Name returns the provider's and the model's name.
+func (m *Model) Name() string { return m.client.Name() }
+
+// Generate sends the request and yields the answer; see [tenon.Model].
+func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[tenon.Delta, error] {
+	body, err := m.body(req)
+	if err != nil {
+		return func(yield func(tenon.Delta, error) bool) { yield(tenon.Delta{}, err) }
+	}
+	h := http.Header{"Accept": {"text/event-stream"}}
+	if k := m.cfg.APIKey; !k.IsZero() {
+		h.Set("Authorization", "Bearer "+k.Reveal())
+	}
+	return m.client.Generate(ctx, model.Exchange{Path: chatPath, Header: h, Body: body, Parse: ParseChat})
+}
+
+// body builds the request: what changes least comes first.
+func (m *Model) body(req *tenon.Request) (*model.Body, error) {
+	q := m.enc.quirks
+	h := make([]byte, 0, 512)
+	h = append(h, `{"model":`...)
+	h = model.AppendString(h, m.cfg.Model)
+	most := req.MaxTokens
+	if most <= 0 {
+		most = m.cfg.MaxTokens
+	}
+	h = append(h, `,"`+q.MaxTokensField+`":`...)
+	h = strconv.AppendInt(h, int64(most), 10)
+	h = append(h, `,"stream":true`...)
+	if q.StreamOptions {
+		h = append(h, `,"stream_options":{"include_usage":true}`...)
+	}
+	h = appendNumber(h, "temperature", req.Temperature, m.cfg.Temperature)
+	h = appendNumber(h, "top_p", req.TopP, m.cfg.TopP)
+	if m.cfg.ToolMode == model.ToolsNone {
+		req = &tenon.Request{System: req.System, Messages: req.Messages}
+	}
+	b := &model.Body{}
+	h = appendChoice(h, req)
+	if len(req.Tools) > 0 {
+		b.Add(append(h, `,"tools":`...))
+		b.Add(m.tools.Get(req.Tools, encodeTools))
+		h = nil
+	}
+	h = append(h, `,"messages":[`...)
+	if req.System != "" {
+		h = append(h, `{"role":"system","content":`...)
+		h = append(model.AppendString(h, req.System), '}')
+	}
+	b.Add(h)
+	if err := b.EncodedMessages(m.key, req.Messages, req.System == "", m.enc.message); err != nil {
+		return nil, err
+	}
+	b.Add([]byte("]}"))
+	return b, nil
+}
+
+func appendNumber(dst []byte, key string, values ...*float64) []byte {
+	for _, v := range values {
+		if v != nil {
+			dst = append(dst, `,"`+key+`":`...)
+			return strconv.AppendFloat(dst, *v, 'g', -1, 64)
+		}
+	}
+	return dst
+}
+
+func appendChoice(dst []byte, req *tenon.Request) []byte {
+	if len(req.Tools) == 0 {
+		return dst
+	}
+	switch req.ToolChoice {
+	case "":
+		return dst
+	case "auto", "none":
+		return append(dst, `,"tool_choice":"`+req.ToolChoice+`"`...)
+	case "any":
+		return append(dst, `,"tool_choice":"required"`...)
+	}
+	dst = append(dst, `,"tool_choice":{"type":"function","function":{"name":`...)
+	return append(model.AppendString(dst, req.ToolChoice), "}}"...)
+}
+
+var _ tenon.Model = (*Model)(nil)

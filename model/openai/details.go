@@ -1,0 +1,74 @@
+package openai
+
+import (
+	"bytes"
+
+	"github.com/tenonhq/tenon/model"
+)
+
+// details joins the pieces of reasoning_details (OpenRouter, Vercel): entries
+// of the same index are one, whose texts are put behind each other and whose
+// other members keep their last value. That is the form in which the recorded
+// clients send them back.
+type details struct{ entries []*detail }
+
+type detail struct {
+	key    string
+	names  []string
+	values map[string][]byte
+}
+
+// streamed are the members that come in pieces.
+var streamed = map[string]bool{"text": true, "summary": true, "data": true}
+
+func (d *details) add(entry []byte) {
+	index, typ := model.Field(entry, "index"), model.Field(entry, "type")
+	key := string(index) + " " + string(typ)
+	var e *detail
+	for _, old := range d.entries {
+		if old.key == key && index != nil {
+			e = old
+		}
+	}
+	if e == nil {
+		e = &detail{key: key, values: map[string][]byte{}}
+		d.entries = append(d.entries, e)
+	}
+	for k, v := range model.Fields(entry) {
+		name := string(k)
+		old, known := e.values[name]
+		if !known {
+			e.names = append(e.names, name)
+		}
+		switch {
+		case known && model.IsNull(v):
+		case known && streamed[name] && model.StringBody(old) != nil && model.StringBody(v) != nil:
+			e.values[name] = append(append(old[:len(old)-1], model.StringBody(v)...), '"')
+		default:
+			e.values[name] = bytes.Clone(v)
+		}
+	}
+}
+
+// raw returns the entries as a JSON array, or nil where there are none.
+func (d *details) raw() []byte {
+	if len(d.entries) == 0 {
+		return nil
+	}
+	out := []byte{'['}
+	for i, e := range d.entries {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, '{')
+		for j, name := range e.names {
+			if j > 0 {
+				out = append(out, ',')
+			}
+			out = append(append(append(out, '"'), name...), `":`...)
+			out = append(out, e.values[name]...)
+		}
+		out = append(out, '}')
+	}
+	return append(out, ']')
+}

@@ -1,0 +1,221 @@
+package openai
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model"
+)
+
+// encoder turns messages into their wire form.
+type encoder struct{ quirks model.Quirks }
+
+// key tells memos of different switches apart.
+func (e encoder) key() string {
+	return fmt.Sprintf("%s images=%t audio=%t echo=%s", wire, e.quirks.Images, e.quirks.Audio, strings.Join(e.quirks.EchoReasoning, ","))
+}
+
+// message returns a message's wire form, which is several messages for the
+// results of a turn, with a comma before each; nothing for a message that has
+// no form here.
+func (e encoder) message(msg *tenon.Message) ([]byte, error) {
+	switch msg.Role {
+	case tenon.RoleAssistant:
+		return e.assistant(msg), nil
+	case tenon.RoleTool:
+		return e.results(msg), nil
+	default:
+		return e.user(nil, msg), nil
+	}
+}
+
+func (e encoder) assistant(msg *tenon.Message) []byte {
+	dst := []byte(`,{"role":"assistant"`)
+	empty := len(dst)
+	text := msg.Text()
+	calls := msg.Calls()
+	switch {
+	case text != "":
+		dst = append(dst, `,"content":`...)
+		dst = model.AppendString(dst, text)
+	case len(calls) > 0:
+		dst = append(dst, `,"content":null`...)
+	}
+	for i := range msg.Parts {
+		p := &msg.Parts[i]
+		if p.Wire != wire || p.Type != tenon.PartThinking && p.Type != tenon.PartOpaque {
+			continue
+		}
+		for k, v := range model.Fields(p.Raw) {
+			if slices.Contains(e.quirks.EchoReasoning, string(k)) {
+				dst = append(dst, `,"`...)
+				dst = append(append(append(dst, k...), `":`...), v...)
+			}
+		}
+	}
+	if len(calls) > 0 {
+		dst = append(dst, `,"tool_calls":[`...)
+		for i, c := range calls {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(dst, `{"id":`...)
+			dst = model.AppendString(dst, callID(c.ID, i))
+			dst = append(dst, `,"type":"function","function":{"name":`...)
+			dst = model.AppendString(dst, c.Name)
+			dst = append(dst, `,"arguments":`...)
+			dst = model.AppendString(dst, string(model.AppendArguments(nil, c)))
+			dst = append(dst, "}}"...)
+		}
+		dst = append(dst, ']')
+	}
+	if len(dst) == empty {
+		return nil
+	}
+	return append(dst, '}')
+}
+
+// callID stands in for an id that is missing: the place among the turn's calls
+// is the place of its result too.
+func callID(id string, nth int) string {
+	if id == "" {
+		return "call_" + strconv.Itoa(nth)
+	}
+	return id
+}
+
+func (e encoder) results(msg *tenon.Message) []byte {
+	var dst []byte
+	var later []tenon.Content // what only a user message can hold
+	nth := 0
+	for i := range msg.Parts {
+		r := msg.Parts[i].Result
+		if r == nil {
+			continue
+		}
+		dst = append(dst, `,{"role":"tool","tool_call_id":`...)
+		dst = model.AppendString(dst, callID(r.ID, nth))
+		dst = append(dst, `,"content":`...)
+		text, rest := e.result(r)
+		dst = model.AppendString(dst, text)
+		dst = append(dst, '}')
+		later = append(later, rest...)
+		nth++
+	}
+	return e.user(dst, &tenon.Message{Role: tenon.RoleUser, Parts: partsOf(msg)}, later...)
+}
+
+// partsOf returns what stands beside the results of a message.
+func partsOf(msg *tenon.Message) []tenon.Part {
+	return slices.DeleteFunc(slices.Clone(msg.Parts), func(p tenon.Part) bool { return p.Type == tenon.PartResult })
+}
+
+// result returns a result as text, and the images and sounds that follow in a
+// user message.
+func (e encoder) result(r *tenon.ToolResult) (string, []tenon.Content) {
+	var later []tenon.Content
+	var texts []string
+	for _, c := range r.Content {
+		note := model.Note(c)
+		mime, data, image := model.ImageOf(c)
+		switch {
+		case image && e.quirks.Images:
+			later = append(later, tenon.Content{Type: tenon.ContentImage, MimeType: mime, Data: data})
+			note = fmt.Sprintf("[image %s %d bytes, in the following user message]", mime, model.Size(data))
+		case c.Type == tenon.ContentAudio && e.quirks.Audio && audioFormat(c.MimeType) != "":
+			later = append(later, c)
+			note = fmt.Sprintf("[audio %s %d bytes, in the following user message]", c.MimeType, model.Size(c.Data))
+		}
+		texts = append(texts, note)
+	}
+	text := strings.Join(texts, "\n")
+	if text == "" {
+		text = model.EmptyResult
+	}
+	if r.IsError && !strings.HasPrefix(text, "Error") {
+		text = "Error: " + text // this wire has no mark for it
+	}
+	return text, later
+}
+
+func audioFormat(mime string) string {
+	switch strings.ToLower(mime) {
+	case "audio/wav", "audio/x-wav", "audio/wave":
+		return "wav"
+	case "audio/mpeg", "audio/mp3":
+		return "mp3"
+	}
+	return ""
+}
+
+// user appends a user message of the parts and of contents of results. A
+// single text is a plain string, which every server takes.
+func (e encoder) user(dst []byte, msg *tenon.Message, more ...tenon.Content) []byte {
+	var blocks []tenon.Content
+	for _, p := range msg.Parts {
+		switch p.Type {
+		case tenon.PartText:
+			if p.Text != "" {
+				blocks = append(blocks, tenon.Text(p.Text))
+			}
+		case tenon.PartImage:
+			blocks = append(blocks, tenon.Content{Type: tenon.ContentImage, MimeType: p.MimeType, Data: p.Data})
+		}
+	}
+	blocks = append(blocks, more...)
+	if len(blocks) == 0 {
+		return dst
+	}
+	dst = append(dst, `,{"role":"user","content":`...)
+	if len(blocks) == 1 && blocks[0].Type == tenon.ContentText {
+		return append(model.AppendString(dst, blocks[0].Text), '}')
+	}
+	for i, c := range blocks {
+		sep := byte(',')
+		if i == 0 {
+			sep = '['
+		}
+		dst = e.block(append(dst, sep), c)
+	}
+	return append(dst, "]}"...)
+}
+
+func (e encoder) block(dst []byte, c tenon.Content) []byte {
+	mime, data, image := model.ImageOf(c)
+	switch {
+	case image && e.quirks.Images:
+		dst = append(dst, `{"type":"image_url","image_url":{"url":`...)
+		return append(model.AppendString(dst, "data:"+mime+";base64,"+data), "}}"...)
+	case c.Type == tenon.ContentAudio:
+		dst = append(dst, `{"type":"input_audio","input_audio":{"format":"`+audioFormat(c.MimeType)+`","data":`...)
+		return append(model.AppendString(dst, c.Data), "}}"...)
+	}
+	text := c.Text
+	if c.Type != tenon.ContentText {
+		text = model.Note(c)
+	}
+	dst = append(dst, `{"type":"text","text":`...)
+	return append(model.AppendString(dst, text), '}')
+}
+
+func encodeTools(tools []tenon.Tool) []byte {
+	dst := []byte{'['}
+	for i, t := range tools {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"type":"function","function":{"name":`...)
+		dst = model.AppendString(dst, t.Name)
+		if t.Description != "" {
+			dst = append(dst, `,"description":`...)
+			dst = model.AppendString(dst, t.Description)
+		}
+		dst = append(dst, `,"parameters":`...)
+		dst = model.Schema(dst, t.Input)
+		dst = append(dst, "}}"...)
+	}
+	return append(dst, ']')
+}

@@ -1,0 +1,386 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model"
+)
+
+// ParseChat reads one streamed chat completion (a [model.Parser]). The answer
+// is complete with [DONE], or with the end of the body behind a finish_reason.
+func ParseChat(next model.Events, emit func(tenon.Delta) bool) (*tenon.Response, error) {
+	a := answer{emit: emit}
+	for {
+		data, err := next()
+		switch {
+		case err != nil && a.finish != "":
+			return a.response(), nil // some servers just go away
+		case errors.Is(err, io.EOF):
+			return nil, model.CutOff("a finish_reason or [DONE]")
+		case err != nil:
+			return nil, err
+		}
+		if bytes.Equal(bytes.TrimSpace(data), done) {
+			if a.finish == "" {
+				return nil, model.CutOff("a finish_reason")
+			}
+			return a.response(), nil
+		}
+		if err := a.chunk(data); err != nil {
+			return nil, err
+		}
+	}
+}
+
+var done = []byte("[DONE]")
+
+// answer is what the chunks have said so far.
+type answer struct {
+	emit    func(tenon.Delta) bool
+	stopped bool // the consumer
+
+	id, model string
+	text      []byte // bodies of JSON strings, as they came
+	refusal   []byte
+	// reasoning holds the bodies of the members reasoning came in.
+	reasoning [2][]byte
+	thinking  bytes.Buffer // of Mistral's content parts, decoded
+	details   details
+	calls     []*call
+	byIndex   map[int]*call
+	finish    string
+	usage     *tenon.Usage
+	warnings  []string
+}
+
+var reasoningMembers = [2]string{model.ReasoningContent, model.Reasoning}
+
+// call is one tool call as it grows.
+type call struct {
+	id, name string
+	args     []byte // bodies of JSON strings
+	object   []byte // arguments that came as an object
+}
+
+func (a *answer) say(kind, text string) {
+	if text != "" && !a.stopped {
+		a.stopped = !a.emit(tenon.Delta{Kind: kind, Text: text})
+	}
+}
+
+// chunk takes one event.
+func (a *answer) chunk(data []byte) error {
+	if !json.Valid(data) {
+		return model.Broken("a chunk of the answer is not JSON: %.80q", data)
+	}
+	var failure []byte
+	for k, v := range model.Fields(data) {
+		switch string(k) {
+		case "choices":
+			for c := range model.Elements(v) {
+				a.choice(c)
+			}
+		case "id":
+			if a.id == "" {
+				a.id = model.String(v)
+			}
+		case "model":
+			if a.model == "" {
+				a.model = model.String(v)
+			}
+		case "usage":
+			if !model.IsNull(v) {
+				a.usage = readUsage(v)
+			}
+		case "error":
+			if !model.IsNull(v) {
+				failure = v
+			}
+		}
+	}
+	if failure != nil {
+		return model.ErrorObject(0, data)
+	}
+	if a.stopped {
+		return model.ErrStopped
+	}
+	return nil
+}
+
+func (a *answer) choice(c []byte) {
+	for k, v := range model.Fields(c) {
+		switch string(k) {
+		case "index":
+			if n, ok := model.Int(v); ok && n != 0 {
+				return // one answer was asked for
+			}
+		case "delta", "message":
+			a.delta(v)
+		case "finish_reason":
+			if s := model.String(v); s != "" {
+				a.finish = s
+			}
+		}
+	}
+}
+
+func (a *answer) delta(d []byte) {
+	var shown bool // reasoning that comes in two members is shown once
+	for k, v := range model.Fields(d) {
+		if model.IsNull(v) {
+			continue
+		}
+		switch string(k) {
+		case "content":
+			a.content(v)
+		case "refusal":
+			a.refusal = append(a.refusal, model.StringBody(v)...)
+			a.say(tenon.DeltaText, model.String(v))
+		case model.ReasoningContent, model.Reasoning:
+			i := 0
+			if string(k) == model.Reasoning {
+				i = 1
+			}
+			a.reasoning[i] = append(a.reasoning[i], model.StringBody(v)...)
+			if !shown {
+				shown = true
+				a.say(tenon.DeltaThinking, model.String(v))
+			}
+		case model.ReasoningDetails:
+			for e := range model.Elements(v) {
+				a.details.add(e)
+			}
+		case "tool_calls":
+			for c := range model.Elements(v) {
+				a.call(c)
+			}
+		case "function_call": // the form before tool_calls
+			a.piece(0, "", v)
+		}
+	}
+}
+
+// content takes a text, or Mistral's list of text and thinking parts.
+func (a *answer) content(v []byte) {
+	if v[0] == '"' {
+		a.text = append(a.text, model.StringBody(v)...)
+		a.say(tenon.DeltaText, model.String(v))
+		return
+	}
+	for part := range model.Elements(v) {
+		switch model.String(model.Field(part, "type")) {
+		case "text":
+			a.content(orEmpty(model.Field(part, "text")))
+		case "thinking":
+			for t := range model.Elements(model.Field(part, "thinking")) {
+				s := model.String(model.Field(t, "text"))
+				a.thinking.WriteString(s)
+				a.say(tenon.DeltaThinking, s)
+			}
+		}
+	}
+}
+
+func orEmpty(v []byte) []byte {
+	if len(v) == 0 || v[0] != '"' {
+		return []byte(`""`)
+	}
+	return v
+}
+
+func (a *answer) call(c []byte) {
+	index, id := -1, ""
+	var function []byte
+	for k, v := range model.Fields(c) {
+		switch string(k) {
+		case "index":
+			if n, ok := model.Int(v); ok {
+				index = n
+			}
+		case "id":
+			id = model.String(v)
+		case "function":
+			function = v
+		}
+	}
+	a.piece(index, id, function)
+}
+
+// piece adds to the call of an index, or begins one. Servers leave the index
+// out, start it at 1, or use one index for several whole calls: a new id with a
+// name is a new call whatever the index.
+func (a *answer) piece(index int, id string, function []byte) {
+	var name string
+	var args []byte
+	for k, v := range model.Fields(function) {
+		switch string(k) {
+		case "name":
+			name = model.String(v)
+		case "arguments":
+			args = v
+		}
+	}
+	if a.byIndex == nil {
+		a.byIndex = map[int]*call{}
+	}
+	c := a.byIndex[index]
+	if c == nil && index < 0 && id == "" && len(a.calls) > 0 {
+		c = a.calls[len(a.calls)-1]
+	}
+	if c == nil || id != "" && c.id != "" && id != c.id && name != "" {
+		c = &call{}
+		a.calls = append(a.calls, c)
+		a.byIndex[index] = c
+	}
+	if c.id == "" {
+		c.id = id
+	}
+	if name != "" && name != c.name {
+		if c.name == "" {
+			a.say(tenon.DeltaCall, name)
+		}
+		c.name += name
+	}
+	if body := model.StringBody(args); body != nil {
+		c.args = append(c.args, body...)
+	} else if len(args) > 0 && args[0] == '{' {
+		c.object = append(c.object[:0], args...)
+	}
+}
+
+func (c *call) arguments() string {
+	if s := model.DecodeBody(c.args); s != "" || c.object == nil {
+		return s
+	}
+	return string(c.object)
+}
+
+func (a *answer) warn(format string, args ...any) {
+	a.warnings = append(a.warnings, fmt.Sprintf(format, args...))
+}
+
+// response puts the answer together after its end.
+func (a *answer) response() *tenon.Response {
+	msg := &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{}}
+	if p := a.thought(); p != nil {
+		msg.Parts = append(msg.Parts, *p)
+	}
+	text := model.DecodeBody(a.text)
+	if refusal := model.DecodeBody(a.refusal); refusal != "" {
+		text += refusal
+	}
+	if text != "" {
+		msg.Parts = append(msg.Parts, tenon.Part{Type: tenon.PartText, Text: text})
+	}
+	calls := 0
+	for i, c := range a.calls {
+		if p := a.finished(c, i); p != nil {
+			msg.Parts = append(msg.Parts, *p)
+			calls++
+		}
+	}
+	r := &tenon.Response{Message: msg, RawStop: a.finish, Model: a.model, ID: a.id, Usage: a.usage}
+	r.Stop = stopReason(a.finish, calls, len(a.refusal) > 0)
+	r.Warnings = a.warnings
+	return r
+}
+
+// finished returns the part of a call, or nil for one that may not be run.
+func (a *answer) finished(c *call, nth int) *tenon.Part {
+	args := c.arguments()
+	switch {
+	case c.name == "":
+		a.warn("a tool call without a name is left out")
+		return nil
+	case a.finish == "length" && (args == "" || !json.Valid([]byte(args))):
+		a.warn("the call of %s was cut off and is left out", c.name)
+		return nil
+	}
+	if c.id == "" {
+		c.id = fmt.Sprintf("%s_%d", tenon.NewID("call", time.Now()), nth)
+	}
+	out := &tenon.ToolCall{ID: c.id, Name: c.name}
+	model.SetArguments(out, args)
+	return &tenon.Part{Type: tenon.PartCall, Call: out}
+}
+
+// thought returns the reasoning, with the members it came in as Raw, or nil.
+func (a *answer) thought() *tenon.Part {
+	var raw []byte
+	var text string
+	member := func(name string, val []byte) {
+		sep := byte(',')
+		if raw == nil {
+			sep = '{'
+		}
+		raw = append(append(append(append(raw, sep, '"'), name...), `":`...), val...)
+	}
+	for i, body := range a.reasoning {
+		if len(body) == 0 {
+			continue
+		}
+		if text == "" {
+			text = model.DecodeBody(body)
+		}
+		val := append(append([]byte{'"'}, body...), '"')
+		member(reasoningMembers[i], val)
+	}
+	if d := a.details.raw(); d != nil {
+		member(model.ReasoningDetails, d)
+	}
+	if text == "" {
+		text = a.thinking.String()
+	}
+	if text == "" && raw == nil {
+		return nil
+	}
+	p := &tenon.Part{Type: tenon.PartThinking, Text: text, Wire: wire}
+	if raw != nil {
+		p.Raw = append(raw, '}')
+	}
+	return p
+}
+
+func readUsage(v []byte) *tenon.Usage {
+	u := &tenon.Usage{}
+	var hit int
+	for k, v := range model.Fields(v) {
+		n, _ := model.Int(v)
+		switch string(k) {
+		case "prompt_tokens":
+			u.Input = n
+		case "completion_tokens":
+			u.Output = n
+		case "prompt_cache_hit_tokens": // DeepSeek
+			hit = n
+		case "prompt_tokens_details":
+			u.CacheRead, _ = model.Int(model.Field(v, "cached_tokens"))
+		case "completion_tokens_details":
+			u.Reasoning, _ = model.Int(model.Field(v, "reasoning_tokens"))
+		}
+	}
+	u.CacheRead = max(u.CacheRead, hit)
+	return u
+}
+
+// stopReason maps the provider's word. Whether there are calls says more than
+// the word: some servers end a turn with calls by "stop".
+func stopReason(raw string, calls int, refused bool) tenon.StopReason {
+	switch {
+	case raw == "length":
+		return tenon.StopMaxTokens
+	case raw == "content_filter", refused && calls == 0:
+		return tenon.StopContentFilter
+	case calls > 0:
+		return tenon.StopToolUse
+	case raw == "error":
+		return tenon.StopError
+	}
+	return tenon.StopEnd
+}
