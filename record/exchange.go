@@ -1,0 +1,187 @@
+package record
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+)
+
+// Config says where a cassette lies.
+type Config struct {
+	// Dir is the cassette's folder; requests to models lie in its folder model.
+	Dir string
+	// Secrets are masked wherever they occur, as they are and as they stand in
+	// JSON, URLs and base64.
+	Secrets []tenon.Secret
+}
+
+// Exchange is one file of a cassette.
+type Exchange struct {
+	// Model is the model's name where it has no HTTP.
+	Model string `json:"model,omitempty"`
+	// HTTP is the request's envelope where there was one.
+	HTTP *HTTP `json:"http,omitempty"`
+	// Request is the JSON body of the request.
+	Request json.RawMessage `json:"request"`
+	// Response is what came back; absent where nothing did.
+	Response *Response `json:"response,omitempty"`
+}
+
+// HTTP is the envelope of a request.
+type HTTP struct {
+	Method  string            `json:"method"`
+	URL     string            `json:"url"`
+	Headers map[string]string `json:"headers"`
+}
+
+// Response is an answer, by HTTP (Status and one of Body, SSE and Text) or from
+// a model without (Deltas and Answer). Error says why there is none, or why it
+// ended early.
+type Response struct {
+	Status  int               `json:"status,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
+	Body    json.RawMessage   `json:"body,omitempty"` // a JSON document
+	SSE     string            `json:"sse,omitempty"`  // an event stream as it was sent
+	Text    string            `json:"text,omitempty"` // anything else
+	Deltas  []Delta           `json:"deltas,omitempty"`
+	Answer  *tenon.Response   `json:"answer,omitempty"`
+	Error   *tenon.Error      `json:"error,omitempty"`
+}
+
+// Delta is one streamed piece of an answer.
+type Delta struct {
+	Kind string `json:"kind"`
+	Text string `json:"text"`
+}
+
+// maxBody bounds what is kept of one request or response.
+const maxBody = 64 << 20
+
+var fileName = regexp.MustCompile(`^[0-9]{4,9}\.json$`)
+
+// files lists the recordings of a folder in order. A folder that is not there
+// has none.
+func files(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, tenon.Errorf(tenon.CodeStore, "cassette %s: %w", dir, err)
+	}
+	var names []string
+	for _, e := range entries {
+		if fileName.MatchString(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if len(a) != len(b) {
+			return len(a) - len(b)
+		}
+		return strings.Compare(a, b)
+	})
+	return names, nil
+}
+
+func modelDir(dir string) string { return filepath.Join(dir, "model") }
+
+// mask is what stands for a secret.
+const mask = "***"
+
+// secretHeader fits the names of headers that carry credentials.
+var secretHeader = regexp.MustCompile(`(?i)auth|key|token|secret|cookie|password|session`)
+
+// keptHeaders are the response headers that a replay needs.
+var keptHeaders = []string{"Content-Type", "Retry-After", "Retry-After-Ms", "X-Should-Retry", "Request-Id", "X-Request-Id", "Location"}
+
+func requestHeaders(h http.Header) map[string]string {
+	out := map[string]string{}
+	for k := range h {
+		out[k] = h.Get(k)
+		if secretHeader.MatchString(k) {
+			out[k] = mask
+		}
+	}
+	return out
+}
+
+func responseHeaders(h http.Header) map[string]string {
+	out := map[string]string{}
+	for _, k := range keptHeaders {
+		if v := h.Get(k); v != "" {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// masker takes secrets out of whole files.
+func masker(secrets []tenon.Secret) func([]byte) []byte {
+	var forms [][]byte
+	for _, s := range secrets {
+		v := s.Reveal()
+		if len(v) < 4 {
+			continue // masking so little would hide half of the text
+		}
+		js, _ := json.Marshal(v) // a string always encodes
+		for _, f := range []string{v, strings.Trim(string(js), `"`), url.QueryEscape(v), url.PathEscape(v),
+			base64.StdEncoding.EncodeToString([]byte(v)), base64.RawURLEncoding.EncodeToString([]byte(v))} {
+			forms = append(forms, []byte(f))
+		}
+	}
+	slices.SortFunc(forms, func(a, b []byte) int { return len(b) - len(a) })
+	return func(data []byte) []byte {
+		for _, f := range forms {
+			data = bytes.ReplaceAll(data, f, []byte(mask))
+		}
+		return data
+	}
+}
+
+// response makes the kept form of an HTTP answer.
+func response(status int, h http.Header, body []byte) *Response {
+	r := &Response{Status: status, Headers: responseHeaders(h)}
+	switch {
+	case strings.HasPrefix(h.Get("Content-Type"), "text/event-stream"):
+		r.SSE = string(body)
+	case json.Valid(body):
+		r.Body = body
+	default:
+		r.Text = string(body)
+	}
+	return r
+}
+
+// bytes returns the body again.
+func (r *Response) bytes() []byte {
+	switch {
+	case r.SSE != "":
+		return []byte(r.SSE)
+	case r.Body != nil:
+		return r.Body
+	}
+	return []byte(r.Text)
+}
+
+// jsonBody returns a request's body if it is JSON, else the text as a JSON
+// string.
+func jsonBody(body []byte) json.RawMessage {
+	if json.Valid(body) {
+		return body
+	}
+	js, _ := json.Marshal(string(body)) // a string always encodes
+	return js
+}
+
+func number(n int) string { return fmt.Sprintf("%04d.json", n) }

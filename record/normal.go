@@ -1,0 +1,118 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// dropped are the members of a request that may differ between runs.
+var dropped = map[string]bool{"max_tokens": true, "max_completion_tokens": true, "max_output_tokens": true,
+	"metadata": true, "user": true, "prompt_cache_key": true}
+
+// idMembers hold ids of calls; they are counted instead.
+var idMembers = map[string]bool{"id": true, "tool_use_id": true, "tool_call_id": true, "call_id": true}
+
+// data are the members whose content belongs to tools: nothing is changed
+// inside of them.
+var data = map[string]bool{"input": true, "input_schema": true, "parameters": true, "arguments": true}
+
+// normal decodes a request for comparison. Numbers keep their digits; ids
+// become the order of their first occurrence.
+func normal(request []byte) any {
+	dec := json.NewDecoder(bytes.NewReader(request))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) != nil {
+		return string(request)
+	}
+	if top, ok := v.(map[string]any); ok {
+		for k := range dropped {
+			delete(top, k)
+		}
+	}
+	ids := map[string]string{}
+	// messages come in order, so the ids are counted in theirs
+	walk(v, ids)
+	return v
+}
+
+func walk(v any, ids map[string]string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			if s, ok := v[k].(string); ok && idMembers[k] {
+				if ids[s] == "" {
+					ids[s] = "id " + strconv.Itoa(len(ids)+1)
+				}
+				v[k] = ids[s]
+			} else if !data[k] {
+				walk(v[k], ids)
+			}
+		}
+	case []any:
+		for _, e := range v {
+			walk(e, ids)
+		}
+	}
+}
+
+// difference finds the first place where two requests differ, and how many
+// leaves were the same before it: the nearest recording has most.
+func difference(path string, want, got any) (at string, same int, equal bool) {
+	switch w := want.(type) {
+	case map[string]any:
+		g, ok := got.(map[string]any)
+		if !ok {
+			return place(path), 0, false
+		}
+		for _, k := range slices.Sorted(maps.Keys(w)) {
+			gv, ok := g[k]
+			if !ok {
+				return place(path + "." + k), same, false
+			}
+			at, n, equal := difference(path+"."+k, w[k], gv)
+			if same += n; !equal {
+				return at, same, false
+			}
+		}
+		for _, k := range slices.Sorted(maps.Keys(g)) {
+			if _, ok := w[k]; !ok {
+				return place(path + "." + k), same, false
+			}
+		}
+		return "", same, true
+	case []any:
+		g, ok := got.([]any)
+		if !ok {
+			return place(path), 0, false
+		}
+		for i := range w {
+			if i >= len(g) {
+				break
+			}
+			at, n, equal := difference(fmt.Sprintf("%s[%d]", path, i), w[i], g[i])
+			if same += n; !equal {
+				return at, same, false
+			}
+		}
+		if len(w) != len(g) {
+			return fmt.Sprintf("%s (%d recorded, %d now)", place(path), len(w), len(g)), same, false
+		}
+		return "", same, true
+	}
+	if want != got {
+		return place(path), 0, false
+	}
+	return "", 1, true
+}
+
+func place(path string) string {
+	if path == "" {
+		return "the whole request"
+	}
+	return path[1:]
+}

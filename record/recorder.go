@@ -1,0 +1,227 @@
+package record
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model/anthropic"
+)
+
+// Recorder writes a cassette.
+type Recorder struct {
+	dir  string
+	mask func([]byte) []byte
+
+	mu   sync.Mutex
+	last int
+	err  error // the first that occurred
+}
+
+// NewRecorder opens a cassette for writing. The model recordings of an earlier
+// one in the same folder are removed; nothing else in it is touched. Errors
+// have code store.
+func NewRecorder(cfg Config) (*Recorder, error) {
+	dir := modelDir(cfg.Dir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, tenon.Errorf(tenon.CodeStore, "record: %w", err)
+	}
+	old, err := files(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range old {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			return nil, tenon.Errorf(tenon.CodeStore, "record: %w", err)
+		}
+	}
+	return &Recorder{dir: dir, mask: masker(cfg.Secrets)}, nil
+}
+
+// Close returns the first error that kept a recording from being written: a
+// cassette with a hole is none. Recording itself never fails a request.
+func (r *Recorder) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// begin takes the next number and writes the request, so that it can be seen
+// even if the process dies before there is an answer.
+func (r *Recorder) begin(x *Exchange) (path string) {
+	r.mu.Lock()
+	r.last++
+	path = filepath.Join(r.dir, number(r.last))
+	r.mu.Unlock()
+	r.write(path, x)
+	return path
+}
+
+func (r *Recorder) write(path string, x *Exchange) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(x)
+	if err == nil {
+		err = os.WriteFile(path+".tmp", r.mask(buf.Bytes()), 0o600)
+	}
+	if err == nil {
+		err = os.Rename(path+".tmp", path)
+	}
+	if err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.err == nil {
+			r.err = tenon.Errorf(tenon.CodeStore, "record: %w", err)
+		}
+	}
+}
+
+// Transport returns a transport that records what goes over base.
+func (r *Recorder) Transport(base http.RoundTripper) http.RoundTripper {
+	return &recording{r, base}
+}
+
+type recording struct {
+	r    *Recorder
+	base http.RoundTripper
+}
+
+// RoundTrip sends the request on and keeps what is read of the answer.
+func (t *recording) RoundTrip(req *http.Request) (*http.Response, error) {
+	sent, body, err := readBody(req)
+	if err != nil {
+		return nil, err
+	}
+	x := &Exchange{Request: jsonBody(body),
+		HTTP: &HTTP{Method: req.Method, URL: req.URL.Redacted(), Headers: requestHeaders(req.Header)}}
+	path := t.r.begin(x)
+	resp, err := t.base.RoundTrip(sent)
+	if err != nil {
+		x.Response = &Response{Error: &tenon.Error{Code: tenon.CodeUnreachable, Message: err.Error()}}
+		t.r.write(path, x)
+		return nil, err
+	}
+	resp.Body = &kept{body: resp.Body, done: func(body []byte, err error) {
+		x.Response = response(resp.StatusCode, resp.Header, body)
+		if err != nil {
+			x.Response.Error = &tenon.Error{Code: tenon.CodeProtocol, Message: err.Error()}
+		}
+		t.r.write(path, x)
+	}}
+	return resp, nil
+}
+
+// readBody takes the body of a request and returns a copy of the request that
+// has it still, because a transport must not change what it is given.
+func readBody(req *http.Request) (*http.Request, []byte, error) {
+	if req.Body == nil {
+		return req, nil, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(req.Body, maxBody))
+	_ = req.Body.Close() // it has been read
+	if err != nil {
+		return nil, nil, err
+	}
+	sent := req.Clone(req.Context())
+	sent.Body = io.NopCloser(bytes.NewReader(body))
+	sent.ContentLength = int64(len(body))
+	return sent, body, nil
+}
+
+// kept is a response body that remembers what was read of it.
+type kept struct {
+	body io.ReadCloser
+	buf  bytes.Buffer
+	once sync.Once
+	done func([]byte, error)
+}
+
+func (k *kept) Read(p []byte) (int, error) {
+	n, err := k.body.Read(p)
+	if k.buf.Len() < maxBody {
+		k.buf.Write(p[:n])
+	}
+	switch {
+	case err == nil:
+	case errors.Is(err, io.EOF):
+		k.finish(nil)
+	default:
+		k.finish(err)
+	}
+	return n, err
+}
+
+// Close keeps what was read: a reader that has seen the end mark of a stream
+// need not wait for the end of the body.
+func (k *kept) Close() error {
+	k.finish(nil)
+	return k.body.Close()
+}
+
+func (k *kept) finish(err error) {
+	k.once.Do(func() { k.done(k.buf.Bytes(), err) })
+}
+
+// Model returns a model that records what m is asked and answers. It is meant
+// for models without HTTP; others are recorded by their transport.
+func (r *Recorder) Model(m tenon.Model) tenon.Model { return &recordingModel{m, r} }
+
+type recordingModel struct {
+	tenon.Model
+	r *Recorder
+}
+
+// Generate passes everything on and writes the exchange when it has ended.
+func (m *recordingModel) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[tenon.Delta, error] {
+	return func(yield func(tenon.Delta, error) bool) {
+		body, err := anthropic.EncodeRequest(m.Name(), req)
+		if err != nil {
+			yield(tenon.Delta{}, err)
+			return
+		}
+		x := &Exchange{Model: m.Name(), Request: body}
+		path := m.r.begin(x)
+		x.Response = &Response{}
+		defer func() { m.r.write(path, x) }()
+		for d, err := range m.Model.Generate(ctx, req) {
+			switch {
+			case err != nil:
+				x.Response.Error = asError(err)
+			case d.Response != nil:
+				x.Response.Answer = d.Response
+			default:
+				x.Response.Deltas = append(x.Response.Deltas, Delta{d.Kind, d.Text})
+			}
+			if d.Response != nil || err != nil {
+				// The file is there before anybody acts on the answer.
+				m.r.write(path, x)
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
+}
+
+func asError(err error) *tenon.Error {
+	var e *tenon.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &tenon.Error{Code: tenon.CodeInternal, Message: err.Error()}
+}
+
+var (
+	_ http.RoundTripper = (*recording)(nil)
+	_ tenon.Model       = (*recordingModel)(nil)
+)
