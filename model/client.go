@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/sse"
 )
 
 // The bounds of one answer. Compressed bodies count as they are after
@@ -159,7 +160,13 @@ func (c *Client) once(ctx context.Context, x Exchange, emit func(tenon.Delta) bo
 		}
 		return nil, f
 	}
-	answer, err := x.Parse(newEvents(body, maxEvent), emit)
+	// The last event may lack its blank line.
+	reader := sse.NewReader(io.MultiReader(body, strings.NewReader("\n\n")), maxEvent)
+	defer reader.Close()
+	answer, err := x.Parse(func() ([]byte, error) {
+		ev, err := reader.Next()
+		return ev.Data, err
+	}, emit)
 	if err != nil {
 		return nil, c.stream(ctx, w, resp, err)
 	}
@@ -269,7 +276,7 @@ func (c *Client) stream(ctx context.Context, w *watch, resp *http.Response, err 
 	case errors.Is(err, errTooLong):
 		f = &Failure{Code: tenon.CodeTimeout, Err: errIdle,
 			Message: fmt.Sprintf("the answer did not end within %s, %d times the timeout", longest*c.cfg.Timeout, longest)}
-	case errors.Is(err, errEventTooLarge):
+	case errors.Is(err, sse.ErrTooLarge):
 		f = &Failure{Code: tenon.CodeTooLarge, Message: fmt.Sprintf("one event of the answer is larger than %d MiB", maxEvent>>20)}
 	default:
 		f = &Failure{Code: tenon.CodeProtocol, Retry: true, Err: io.ErrUnexpectedEOF,

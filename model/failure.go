@@ -37,6 +37,13 @@ func Broken(format string, args ...any) *Failure {
 	return &Failure{Code: tenon.CodeProtocol, Message: fmt.Sprintf(format, args...)}
 }
 
+// NotJSON returns the failure for an event that cannot be read: most likely the
+// last one of a stream that was cut in the middle of a line.
+func NotJSON(data []byte) *Failure {
+	return &Failure{Code: tenon.CodeProtocol, Retry: true,
+		Message: "an event of the answer is not JSON: " + excerpt(data)}
+}
+
 // CutOff returns the failure for a stream that ended before its end mark: what
 // came so far is no answer, and asking again may bring one.
 func CutOff(mark string) *Failure {

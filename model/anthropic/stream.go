@@ -68,7 +68,7 @@ type usage struct {
 // event takes one event and reports whether it was the end mark.
 func (a *answer) event(data []byte) (done bool, err error) {
 	if !json.Valid(data) {
-		return false, model.Broken("an event of the answer is not JSON: %.80q", data)
+		return false, model.NotJSON(data)
 	}
 	var typ string
 	var index, delta, content, message, use []byte

@@ -77,7 +77,7 @@ func (a *answer) say(kind, text string) {
 // chunk takes one event.
 func (a *answer) chunk(data []byte) error {
 	if !json.Valid(data) {
-		return model.Broken("a chunk of the answer is not JSON: %.80q", data)
+		return model.NotJSON(data)
 	}
 	var failure []byte
 	for k, v := range model.Fields(data) {
