@@ -48,7 +48,7 @@ func dial(ctx context.Context, name string, command ...string) (bench.Peer, erro
 	case minPipe, inlinePipe:
 		return floor.StartMinPipe(command...)
 	case minHTTP:
-		url, stop, err := floor.StartHTTP(command...)
+		url, stop, err := bench.StartHTTP(command...)
 		if err != nil {
 			return nil, err
 		}
@@ -67,7 +67,7 @@ func server(ctx context.Context, name string) error {
 	case inlinePipe:
 		return floor.ServeInlinePipe(os.Stdin, os.Stdout)
 	case minHTTP:
-		return floor.ServeHTTP(os.Stdin, os.Stdout, http.HandlerFunc(floor.HandleMinHTTP))
+		return bench.ServeHTTP(os.Stdin, os.Stdout, http.HandlerFunc(floor.HandleMinHTTP))
 	}
 	return fmt.Errorf("no candidate %q", name)
 }

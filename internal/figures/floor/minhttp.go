@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -86,20 +85,6 @@ func HandleMinHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(body) // a client that is gone wants no answer
-}
-
-// StartHTTP starts the command, which must run [ServeHTTP], and returns the URL
-// of its server and what stops it.
-func StartHTTP(command ...string) (url string, stop func() error, err error) {
-	cmd, in, out, err := start(command)
-	if err != nil {
-		return "", nil, err
-	}
-	stop = func() error { return errors.Join(in.Close(), cmd.Wait()) }
-	if err := json.NewDecoder(out).Decode(&url); err != nil {
-		return "", nil, errors.Join(fmt.Errorf("floor: the server did not say its URL: %w", err), stop())
-	}
-	return url, stop, nil
 }
 
 var _ bench.Peer = (*MinHTTP)(nil)
