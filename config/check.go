@@ -61,7 +61,8 @@ func (k *checker) run() {
 	}
 	for p, ref := range k.secrets {
 		if _, ok := k.c.Secrets[ref.name]; ref.name != "" && !ok {
-			k.bad(p, k.known("secrets"), "no secret '%s'", ref.name)
+			// Not its name: it may be the secret itself.
+			k.bad(p, k.known("secrets"), "no entry of this name in secrets")
 		}
 		k.secretFile(ref, p)
 	}
@@ -84,17 +85,6 @@ func (k *checker) known(kind string) string {
 		return "the file names no " + kind
 	}
 	return kind + ": " + strings.Join(names, ", ")
-}
-
-// secretFile warns of a file that others may read. A file that is missing is
-// an error only of what needs the secret.
-func (k *checker) secretFile(s SecretSource, p string) {
-	if s.File == "" {
-		return
-	}
-	if st, err := os.Stat(s.File); err == nil && st.Mode().IsRegular() && st.Mode().Perm()&0o077 != 0 {
-		k.note(p+".file", "chmod 600 "+s.File, "others can read %s (mode %04o)", s.File, st.Mode().Perm())
-	}
 }
 
 var (
@@ -261,8 +251,8 @@ func (k *checker) literal(p, expanded string) {
 	}
 	k.note(p, "put it into a variable and write ${NAME}", "a literal token in the file")
 	if f := n.src.path; f != "" {
-		if st, err := os.Stat(f); err == nil && st.Mode().Perm()&0o077 != 0 {
-			k.note(p, "chmod 600 "+n.src.label, "others can read the file that holds it (mode %04o)", st.Mode().Perm())
+		if mode, wide := wideMode(f); wide {
+			k.note(p, "chmod 600 "+n.src.label, "others can read the file that holds it (mode %04o)", mode)
 		}
 	}
 }

@@ -168,14 +168,9 @@ func (d *decoder) mapping(n *node, p place, v reflect.Value) {
 	v.Set(reflect.MakeMapWithSize(t, len(n.keys)))
 	for i, k := range n.keys {
 		kp := p.named(k.val)
-		if namedMaps[p.path] {
-			if strings.HasPrefix(k.val, "x-") {
-				continue
-			}
-			if !validName(k.val) {
-				d.add(k, kp.path, "a name has 1 to 64 of the characters A-Z a-z 0-9 _ . -", "")
-				continue
-			}
+		if namedMaps[p.path] && !validName(k.val) {
+			d.add(k, kp.path, "a name has 1 to 64 of the characters A-Z a-z 0-9 _ . -", "")
+			continue
 		}
 		d.keyed[kp.path] = k
 		d.order[p.path] = append(d.order[p.path], k.val)

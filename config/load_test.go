@@ -53,6 +53,7 @@ func TestBad(t *testing.T) {
 	if len(files) < 60 {
 		t.Fatalf("%d files, want at least 60", len(files))
 	}
+	var all strings.Builder
 	for _, file := range files {
 		t.Run("HD-FR-026_"+strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
 			data, err := os.ReadFile(file)
@@ -68,6 +69,7 @@ func TestBad(t *testing.T) {
 			if tenon.ErrorCode(err) != tenon.CodeConfig {
 				t.Errorf("code %s", tenon.ErrorCode(err))
 			}
+			all.WriteString(err.Error() + "\n")
 			if len(got) != len(wants) {
 				t.Fatalf("%d errors, want %d:\n%v", len(got), len(wants), err)
 			}
@@ -81,4 +83,14 @@ func TestBad(t *testing.T) {
 			}
 		})
 	}
+	if t.Failed() {
+		return
+	}
+	dir, err := filepath.Abs(filepath.Join("testdata", "bad"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// All of it with its hints, to be read as a whole.
+	text := strings.ReplaceAll(all.String(), filepath.ToSlash(dir)+"/", "DIR/")
+	golden(t, filepath.Join("testdata", "bad.golden"), []byte(strings.ReplaceAll(text, "testdata/bad/", "")))
 }

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -128,6 +130,27 @@ func reason(err error) string {
 		return pe.Path + ": " + pe.Err.Error()
 	}
 	return err.Error()
+}
+
+// secretFile warns of a file that others may read. A file that is missing is
+// an error only of what needs the secret.
+func (k *checker) secretFile(s SecretSource, p string) {
+	if s.File == "" {
+		return
+	}
+	if mode, wide := wideMode(s.File); wide {
+		k.note(p+".file", "chmod 600 "+s.File, "others can read %s (mode %04o)", s.File, mode)
+	}
+}
+
+// wideMode reports whether others than the owner can get at a file. Windows
+// keeps no such bits.
+func wideMode(path string) (fs.FileMode, bool) {
+	st, err := os.Stat(path)
+	if err != nil || !st.Mode().IsRegular() || runtime.GOOS == "windows" {
+		return 0, false
+	}
+	return st.Mode().Perm(), st.Mode().Perm()&0o077 != 0
 }
 
 var tokenPrefixes = []string{"sk-", "sk_live_", "rk_live_", "ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-", "xoxb-", "xoxp-",
