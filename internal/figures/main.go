@@ -23,6 +23,7 @@ func measures() []measure {
 	return []measure{
 		{"P1", measureP1},
 		{"P2", measureP2},
+		{"P5", measureP5},
 	}
 }
 

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model"
+	"github.com/tenonhq/tenon/model/anthropic"
+	"github.com/tenonhq/tenon/model/openai"
+)
+
+const (
+	earlyTurn     = 10
+	lateTurn      = 200
+	conversations = 40 // in one round
+	toolsOffered  = 10
+)
+
+// measureGrowth measures what encoding a request costs late in a conversation
+// against early in it: from the call of the adapter until the request reaches
+// the HTTP transport, and, for comparison, until the transport has also read its
+// bytes, whose number grows whatever the adapter does.
+func measureGrowth(s *session) error {
+	var worst, worstSent []float64
+	each := map[string][]float64{}
+	for range s.rounds {
+		var round, sent float64
+		for _, provider := range []string{"anthropic", "openai"} {
+			early, late, err := growth(s.ctx, provider)
+			if err != nil {
+				return err
+			}
+			r := percentile(late.encoded, 50) / percentile(early.encoded, 50)
+			each[provider] = append(each[provider], r)
+			round = max(round, r)
+			sent = max(sent, percentile(late.sent, 50)/percentile(early.sent, 50))
+		}
+		worst, worstSent = append(worst, round), append(worstSent, sent)
+	}
+	what := fmt.Sprintf("encoding a request at turn %d against turn %d", lateTurn, earlyTurn)
+	s.add("P5.growth", what+", the worse of two adapters", "ratio", worst)
+	s.add("P5.growth.anthropic", what+", Anthropic Messages", "ratio", each["anthropic"])
+	s.add("P5.growth.openai", what+", OpenAI Chat Completions", "ratio", each["openai"])
+	s.add("P5.growth.sent", "the same with reading the request's bytes", "ratio", worstSent)
+	return nil
+}
+
+// encodings holds how long requests took, in nanoseconds.
+type encodings struct{ encoded, sent []int64 }
+
+// growth holds whole conversations with an adapter, each turn asked once as a
+// run does, and returns the times of the early and of the late turns.
+func growth(ctx context.Context, provider string) (early, late encodings, err error) {
+	t := &stopwatch{}
+	m, err := openAdapter(provider, t)
+	if err != nil {
+		return early, late, err
+	}
+	tools := offeredTools()
+	for range conversations {
+		messages := []*tenon.Message{tenon.UserMessage("What is the weather in all the cities of the list?")}
+		for turn := 1; turn <= lateTurn; turn++ {
+			req := &tenon.Request{System: strings.Repeat("You are helpful. ", 20), Messages: messages, Tools: tools}
+			t.asked, t.reached, t.read = time.Now(), time.Time{}, time.Time{}
+			for _, err := range m.Generate(ctx, req) {
+				if t.reached.IsZero() {
+					return early, late, fmt.Errorf("%s: no request was made: %w", provider, err)
+				}
+			}
+			var e *encodings
+			switch {
+			case turn > earlyTurn-3 && turn <= earlyTurn:
+				e = &early
+			case turn > lateTurn-3:
+				e = &late
+			default:
+				e = &encodings{}
+			}
+			e.encoded = append(e.encoded, int64(t.reached.Sub(t.asked)))
+			e.sent = append(e.sent, int64(t.read.Sub(t.asked)))
+			messages = append(messages, exchange(turn)...)
+		}
+	}
+	return early, late, nil
+}
+
+func openAdapter(provider string, t http.RoundTripper) (tenon.Model, error) {
+	never := 0
+	cfg := model.Config{Name: provider, Provider: provider, Model: "measured", APIKey: tenon.NewSecret("none"), Retries: &never}
+	env := model.Env{Transport: t}
+	if provider == "anthropic" {
+		return anthropic.New(cfg, env)
+	}
+	return openai.New(cfg, env)
+}
+
+// stopwatch is an HTTP transport that notes when a request reaches it and when
+// it has read its body, and then refuses it.
+type stopwatch struct{ asked, reached, read time.Time }
+
+var errMeasured = errors.New("measured, and not sent")
+
+// RoundTrip implements [http.RoundTripper].
+func (t *stopwatch) RoundTrip(r *http.Request) (*http.Response, error) {
+	t.reached = time.Now()
+	_, err := io.Copy(io.Discard, r.Body)
+	t.read = time.Now()
+	return nil, errors.Join(errMeasured, err, r.Body.Close())
+}
+
+// offeredTools returns the tools that every request offers.
+func offeredTools() []tenon.Tool {
+	var tools []tenon.Tool
+	for i := range toolsOffered {
+		tools = append(tools, tenon.Tool{
+			Server: "weather", Remote: fmt.Sprintf("get_weather_%d", i), Name: fmt.Sprintf("get_weather_%d", i),
+			Description: "Returns the weather of a city, with temperature, wind and what the sky looks like.",
+			Input:       json.RawMessage(`{"type":"object","properties":{"city":{"type":"string","description":"name of the city"}},"required":["city"]}`),
+		})
+	}
+	return tools
+}
+
+// exchange returns what one turn adds to a conversation: an answer with a tool
+// call, and its result of half a kilobyte.
+func exchange(turn int) []*tenon.Message {
+	id := fmt.Sprintf("call_%d", turn)
+	return []*tenon.Message{
+		{Role: tenon.RoleAssistant, Parts: []tenon.Part{
+			{Type: tenon.PartText, Text: "Now I look at the next city of the list."},
+			{Type: tenon.PartCall, Call: &tenon.ToolCall{ID: id, Name: "get_weather_0", Arguments: json.RawMessage(`{"city":"London"}`)}},
+		}},
+		{Role: tenon.RoleTool, Parts: []tenon.Part{{Type: tenon.PartResult, Result: &tenon.ToolResult{
+			ID: id, Name: "get_weather_0", Content: []tenon.Content{tenon.Text(strings.Repeat("Rain, 12 °C, wind from the west. ", 15))},
+		}}}},
+	}
+}
