@@ -227,10 +227,9 @@ func (a *answer) delta(index, delta []byte) error {
 	if b == nil {
 		return model.Broken("a piece of block %d came before the block", n)
 	}
-	var typ string
+	typ := string(model.StringBody(model.Field(delta, "type"))) // it need not come first
 	for k, v := range model.Fields(delta) {
 		if string(k) == "type" {
-			typ = string(model.StringBody(v))
 			continue
 		}
 		b.add(typ, string(k), v)

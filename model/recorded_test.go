@@ -1,0 +1,178 @@
+package model_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// recorded is one streamed answer of others, read from ../shared beside the
+// repository; see the reference page about models, section 11.
+type recorded struct {
+	name     string
+	wire     string   // "anthropic" or "chat"
+	events   []string // the payloads, [DONE] included
+	body     []byte   // as it goes over the wire
+	next     []byte   // the request that followed in the recording, or nil
+	handMade bool     // by others: no proof of real behaviour
+}
+
+const sharedStreams = "../../shared/data/llm-streams"
+
+// recordings reads all Anthropic and chat streams.
+func recordings(t *testing.T) []recorded {
+	t.Helper()
+	if _, err := os.Stat(sharedStreams); err != nil {
+		t.Skip("no recorded streams: the folder shared/data/llm-streams beside the repository is not there")
+	}
+	var all []recorded
+	err := filepath.WalkDir(sharedStreams, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, _ := filepath.Rel(sharedStreams, path)
+		name = filepath.ToSlash(name)
+		switch {
+		case strings.HasSuffix(name, ".yaml") && strings.HasPrefix(name, "fantasy/"):
+			all = append(all, cassette(t, name, path)...)
+		case strings.HasSuffix(name, ".chunks.txt"), strings.HasSuffix(name, ".sse"):
+			all = append(all, chunks(t, name, path)...)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sort.Slice(all, func(i, j int) bool { return all[i].name < all[j].name })
+	return all
+}
+
+func cassette(t *testing.T, name, path string) []recorded {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Frames of Bedrock are binary and of no interest here.
+	if bytes.Contains(data, []byte("vnd.amazon.eventstream")) || !bytes.Contains(data, []byte("text/event-stream")) {
+		return nil
+	}
+	var tape struct {
+		Interactions []struct {
+			Request struct {
+				URL  string `yaml:"url"`
+				Body string `yaml:"body"`
+			} `yaml:"request"`
+			Response struct {
+				Body    string              `yaml:"body"`
+				Headers map[string][]string `yaml:"headers"`
+			} `yaml:"response"`
+		} `yaml:"interactions"`
+	}
+	if err := yaml.Unmarshal(data, &tape); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	var out []recorded
+	for i, x := range tape.Interactions {
+		wire := ""
+		switch url := x.Request.URL; {
+		case strings.Contains(url, "/v1/messages"), strings.Contains(url, "streamRawPredict"):
+			wire = "anthropic"
+		case strings.Contains(url, "/chat/completions"):
+			wire = "chat"
+		}
+		kind := strings.Join(x.Response.Headers["Content-Type"], "")
+		if wire == "" || !strings.HasPrefix(kind, "text/event-stream") {
+			continue
+		}
+		r := recorded{name: name + "#" + string(rune('0'+i)), wire: wire, body: []byte(x.Response.Body)}
+		r.events = payloads(x.Response.Body)
+		if i+1 < len(tape.Interactions) {
+			r.next = []byte(tape.Interactions[i+1].Request.Body)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// payloads is a reader of event streams for whole texts.
+func payloads(body string) []string {
+	var out []string
+	for _, line := range strings.Split(strings.ReplaceAll(body, "\r\n", "\n"), "\n") {
+		if p, ok := strings.CutPrefix(line, "data:"); ok {
+			out = append(out, strings.TrimPrefix(p, " "))
+		}
+	}
+	return out
+}
+
+var chatFolder = regexp.MustCompile(`^vercel-ai/(deepseek|groq|mistral|moonshotai|xai|openai/chat|openai-compatible)/`)
+
+// handMade are ids of the files that their authors wrote or changed.
+var handMade = regexp.MustCompile(`msg_01RefusalStream|msg_01FallbackStream|msg_advisor_stop_reasons|msg_dup|msg_first|msg_sanitized|chatcmpl-stream`)
+
+func chunks(t *testing.T, name, path string) []recorded {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := recorded{handMade: handMade.Match(data)}
+	switch {
+	case strings.HasPrefix(name, "vercel-ai/anthropic/"):
+		base.wire = "anthropic"
+	case chatFolder.MatchString(name):
+		base.wire = "chat"
+	default:
+		return nil
+	}
+	if strings.HasSuffix(name, ".sse") {
+		base.name, base.body, base.events = name, data, payloads(string(data))
+		return []recorded{base}
+	}
+	var out []recorded
+	var events []string
+	flush := func() {
+		if len(events) == 0 {
+			return
+		}
+		r := base
+		r.name, r.events = name+"#"+string(rune('0'+len(out))), events
+		if r.wire == "chat" {
+			r.events = append(r.events, "[DONE]")
+		}
+		r.body = frame(r.wire, r.events)
+		out = append(out, r)
+		events = nil
+	}
+	for _, line := range strings.Split(strings.TrimRight(string(data), "\n"), "\n") {
+		events = append(events, line)
+		if strings.Contains(line, `"type":"message_stop"`) {
+			flush()
+		}
+	}
+	flush()
+	return out
+}
+
+// frame makes an event stream of payloads.
+func frame(wire string, events []string) []byte {
+	var b bytes.Buffer
+	for _, e := range events {
+		if wire == "anthropic" {
+			var typ struct{ Type string }
+			_ = json.Unmarshal([]byte(e), &typ) // a payload that is not JSON has no type
+			b.WriteString("event: " + typ.Type + "\n")
+		}
+		b.WriteString("data: " + e + "\n\n")
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,328 @@
+package model_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model"
+	"github.com/tenonhq/tenon/model/anthropic"
+	"github.com/tenonhq/tenon/model/openai"
+)
+
+// open returns an adapter of the wire that asks url.
+func open(t testing.TB, wire, url string, env model.Env) tenon.Model {
+	t.Helper()
+	none := 0
+	cfg := model.Config{Model: "m", BaseURL: url, Retries: &none, APIKey: tenon.NewSecret("sk-test-key")}
+	var m tenon.Model
+	var err error
+	if wire == "anthropic" {
+		cfg.Provider = "anthropic"
+		m, err = anthropic.New(cfg, env)
+	} else {
+		cfg.Provider = "openai-compatible"
+		m, err = openai.New(cfg, env)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// answered is an answer and what was streamed of it.
+type answered struct {
+	resp           *tenon.Response
+	text, thinking string
+	calls          []string
+	resets         int
+}
+
+func generate(ctx context.Context, m tenon.Model, req *tenon.Request) (answered, error) {
+	var a answered
+	for d, err := range m.Generate(ctx, req) {
+		if err != nil {
+			return a, err
+		}
+		switch d.Kind {
+		case tenon.DeltaText:
+			a.text += d.Text
+		case tenon.DeltaThinking:
+			a.thinking += d.Text
+		case tenon.DeltaCall:
+			a.calls = append(a.calls, d.Text)
+		case tenon.DeltaReset:
+			a.text, a.thinking, a.calls = "", "", nil
+			a.resets++
+		case tenon.DeltaResponse:
+			a.resp = d.Response
+		}
+	}
+	if a.resp == nil {
+		return a, fmt.Errorf("no response and no error")
+	}
+	return a, nil
+}
+
+var question = &tenon.Request{Messages: []*tenon.Message{tenon.UserMessage("hi")}}
+
+// fixed answers every request with a body in memory.
+type fixed func() io.Reader
+
+func (f fixed) RoundTrip(req *http.Request) (*http.Response, error) {
+	_, _ = io.Copy(io.Discard, req.Body)
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}},
+		Body: io.NopCloser(f()), Request: req}, nil
+}
+
+// TestRA29_RecordedStreams replays every recorded stream: split at random by a real
+// server, in single bytes, and cut at every event border.
+func TestRA29_RecordedStreams(t *testing.T) {
+	all := recordings(t)
+	rng := rand.New(rand.NewSource(1))
+	var body []byte
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		for rest := body; len(rest) > 0; {
+			n := min(1+rng.Intn(1+len(body)/20), len(rest))
+			if len(body) < 2000 {
+				n = 1
+			}
+			_, _ = w.Write(rest[:n])
+			w.(http.Flusher).Flush()
+			rest = rest[n:]
+		}
+	}))
+	defer server.Close()
+	transport := server.Client().Transport
+	count := map[string]int{}
+	for _, r := range all {
+		count[r.wire]++
+		if r.handMade {
+			count[r.wire+" hand-made by their authors"]++
+		}
+		t.Run(r.name, func(t *testing.T) {
+			body = r.body
+			got, err := generate(t.Context(), open(t, r.wire, server.URL, model.Env{Transport: transport}), question)
+			if err != nil {
+				t.Fatalf("split at random: %v", err)
+			}
+			compare(t, r, got)
+			single, err := generate(t.Context(), open(t, r.wire, "http://localhost",
+				model.Env{Transport: fixed(func() io.Reader { return iotest.OneByteReader(bytes.NewReader(r.body)) })}), question)
+			if err != nil {
+				t.Fatalf("in single bytes: %v", err)
+			}
+			compare(t, r, single)
+			cuts(t, r)
+			echo(t, r, got.resp.Message)
+		})
+	}
+	t.Logf("ran %d recorded streams: %v", len(all), count)
+	if count["anthropic"] < 28+31 || count["chat"] < 150 {
+		t.Errorf("too few streams were found: %v", count)
+	}
+}
+
+// compare holds an answer to the referee's.
+func compare(t *testing.T, r recorded, got answered) {
+	t.Helper()
+	want := refereeAnthropic(r.events)
+	if r.wire == "chat" {
+		want = refereeChat(r.events)
+	}
+	have := verdict{Text: got.resp.Message.Text(), Stop: got.resp.RawStop, Input: -1, Output: -1, Blocks: want.Blocks}
+	for _, p := range got.resp.Message.Parts {
+		if p.Type == tenon.PartThinking {
+			have.Thinking += p.Text
+		}
+	}
+	for _, c := range got.resp.Message.Calls() {
+		if c.Malformed != "" || !json.Valid(c.Arguments) {
+			t.Errorf("arguments of %s are malformed: %s", c.Name, c.Malformed)
+		}
+		have.Calls = append(have.Calls, verdictCall{c.ID, c.Name, decodeAny(string(c.Arguments))})
+	}
+	if u := got.resp.Usage; u != nil {
+		have.Input, have.Output = u.Input, u.Output
+	}
+	if d := cmp.Diff(want, have); d != "" {
+		t.Errorf("the answer differs (-referee +adapter):\n%s", d)
+	}
+	if got.text != want.Text || got.thinking != want.Thinking || len(got.calls) != len(want.Calls) {
+		t.Errorf("the deltas differ from the answer: %d/%d bytes of text, %d/%d of thinking, %d/%d calls", len(got.text),
+			len(want.Text), len(got.thinking), len(want.Thinking), len(got.calls), len(want.Calls))
+	}
+	if len(got.resp.Warnings) > 0 && !r.handMade {
+		t.Errorf("warnings: %q", got.resp.Warnings)
+	}
+	if calls := len(want.Calls) > 0; calls != (got.resp.Stop == tenon.StopToolUse) {
+		t.Errorf("stop %s (%s) with %d calls", got.resp.Stop, got.resp.RawStop, len(want.Calls))
+	}
+}
+
+// cuts ends the stream at every event border: an error, never an answer, until
+// the provider's end mark (for chat: a finish_reason).
+func cuts(t *testing.T, r recorded) {
+	t.Helper()
+	parse := model.Parser(anthropic.Parse)
+	if r.wire == "chat" {
+		parse = openai.ParseChat
+	}
+	end := len(r.events)
+	for n, e := range r.events {
+		if r.wire == "chat" && refereeChat([]string{e}).Stop != "" {
+			end = n + 1
+			break
+		}
+	}
+	for n := range end {
+		i := 0
+		_, err := parse(func() ([]byte, error) {
+			if i == n {
+				return nil, io.EOF
+			}
+			i++
+			return []byte(r.events[i-1]), nil
+		}, func(tenon.Delta) bool { return true })
+		if err == nil {
+			t.Errorf("cut after %d of %d events it is taken for an answer", n, len(r.events))
+			return
+		}
+	}
+}
+
+// echo sends the answer back and compares it with what came.
+func echo(t *testing.T, r recorded, msg *tenon.Message) {
+	t.Helper()
+	if r.wire == "anthropic" {
+		var back struct{ Content []any }
+		d := json.NewDecoder(bytes.NewReader(anthropic.EncodeMessage(msg)))
+		d.UseNumber()
+		if err := d.Decode(&back); err != nil && len(msg.Parts) > 0 {
+			t.Fatalf("echo: %v", err)
+		}
+		want := refereeAnthropic(r.events).Blocks
+		for _, b := range want { // what is null is not said
+			for k, v := range b.(map[string]any) {
+				if v == nil && b.(map[string]any)["type"] == "text" {
+					delete(b.(map[string]any), k)
+				}
+			}
+		}
+		if d := cmp.Diff(want, back.Content); d != "" {
+			t.Errorf("the echo differs (-came +goes):\n%s", d)
+		}
+		return
+	}
+	if r.next == nil {
+		return
+	}
+	// What the recorded client sent back of its reasoning.
+	var next struct{ Messages []map[string]json.RawMessage }
+	if err := json.Unmarshal(r.next, &next); err != nil {
+		t.Fatal(err)
+	}
+	sent := next.Messages[len(next.Messages)-1]
+	for _, m := range next.Messages {
+		if string(m["role"]) == `"assistant"` {
+			sent = m
+		}
+	}
+	for _, p := range msg.Parts {
+		if p.Type != tenon.PartThinking || len(p.Raw) == 0 {
+			continue
+		}
+		var mine map[string]json.RawMessage
+		if err := json.Unmarshal(p.Raw, &mine); err != nil {
+			t.Fatalf("%v: %s", err, p.Raw)
+		}
+		for _, k := range []string{model.ReasoningContent, model.Reasoning, model.ReasoningDetails} {
+			if sent[k] == nil {
+				continue
+			}
+			if k != model.ReasoningDetails {
+				if d := cmp.Diff(decodeAny(string(sent[k])), decodeAny(string(mine[k]))); d != "" {
+					t.Errorf("%s of the echo differs (-recorded client +ours):\n%s", k, d)
+				}
+				continue
+			}
+			// The recorded client loses first pieces, ids and types of details; ours
+			// keeps all, so it must hold at least what the client sent.
+			for _, d := range decodeAny(string(sent[k])).([]any) {
+				for name, v := range d.(map[string]any) {
+					if s, ok := v.(string); ok && (name == "text" || name == "data" || name == "summary" || name == "signature") &&
+						!holds(decodeAny(string(mine[k])), s) {
+						t.Errorf("%s of the echo lacks the recorded %s %.60q", k, name, s)
+					}
+				}
+			}
+		}
+	}
+}
+
+// holds reports whether a member of an entry ends in s.
+func holds(entries any, s string) bool {
+	for _, e := range entries.([]any) {
+		for _, v := range e.(map[string]any) {
+			if have, ok := v.(string); ok && strings.HasSuffix(have, s) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// TestRecordedNumbers holds two streams to the numbers that the provider's own
+// client library measured.
+func TestRecordedNumbers(t *testing.T) {
+	for _, r := range recordings(t) {
+		first := strings.HasSuffix(r.name, "#0")
+		events := 0
+		for _, e := range r.events {
+			if !strings.Contains(e, `"type": "ping"`) {
+				events++
+			}
+		}
+		got := func() answered {
+			a, err := generate(t.Context(), open(t, r.wire, "http://localhost",
+				model.Env{Transport: fixed(func() io.Reader { return bytes.NewReader(r.body) })}), question)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return a
+		}
+		switch {
+		case first && strings.Contains(r.name, "TestAnthropicCommon/claude-sonnet-4/multi_tool_streaming"):
+			a := got()
+			calls := a.resp.Message.Calls()
+			if events != 21 || len(calls) != 2 || calls[0].Name != "add" || calls[1].Name != "multiply" ||
+				string(calls[0].Arguments) != `{"a": 2, "b": 3}` && string(calls[0].Arguments) != `{"a":2,"b":3}` ||
+				a.resp.Usage.Input != 502 || a.resp.Usage.Output != 137 || a.resp.Stop != tenon.StopToolUse {
+				t.Errorf("%d events, calls %v, usage %+v", events, calls, a.resp.Usage)
+			}
+		case first && strings.Contains(r.name, "TestAnthropicThinking/claude-sonnet-4/thinking-streaming"):
+			a := got()
+			p := a.resp.Message.Parts[0]
+			var block struct{ Thinking, Signature string }
+			if err := json.Unmarshal(p.Raw, &block); err != nil {
+				t.Fatal(err)
+			}
+			if events != 37 || len(block.Thinking) != 301 || len(block.Signature) != 636 {
+				t.Errorf("%d events, %d characters of thinking, %d of signature", events, len(block.Thinking), len(block.Signature))
+			}
+		}
+	}
+}
