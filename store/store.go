@@ -100,8 +100,8 @@ type Inbox interface {
 	Signals(ctx context.Context, run string) ([]Signal, error)
 	// Signal returns one signal, to see whether it was taken. Errors: not_found.
 	Signal(ctx context.Context, id string) (Signal, error)
-	// Settled returns the settled signal with the lowest Seq for a step and kind:
-	// the one that won. Errors: not_found.
+	// Settled returns the signal that won for a step and kind: the one whose event,
+	// of this step and kind, has the highest Seq. Errors: not_found.
 	Settled(ctx context.Context, run, step, kind string) (Signal, error)
 	// SettleSignal marks a signal that still waits as answered by an event that is
 	// there already. Errors: not_found.

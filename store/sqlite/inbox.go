@@ -54,7 +54,9 @@ func (s *Store) Signal(ctx context.Context, id string) (store.Signal, error) {
 // Settled implements [store.Inbox].
 func (s *Store) Settled(ctx context.Context, run, step, kind string) (store.Signal, error) {
 	return one(kind + " for step " + step + " of run " + run)(s.signals(ctx,
-		selectSignals+" WHERE run = ? AND step = ? AND kind = ? AND seq > 0 ORDER BY seq, n LIMIT 1", run, step, kind))
+		selectSignals+` AS s WHERE run = ? AND step = ? AND kind = ? AND seq > 0 AND EXISTS (
+			SELECT 1 FROM events e WHERE e.run = (SELECT n FROM runs WHERE id = s.run) AND e.seq = s.seq AND e.step = s.step AND e.kind = s.kind)
+		ORDER BY seq DESC, n LIMIT 1`, run, step, kind))
 }
 
 // SettleSignal implements [store.Inbox].

@@ -356,7 +356,8 @@ func testInbox(t *testing.T, open func() store.Store) {
 
 	_, err = s.Settled(ctx, "r", "1", "decision")
 	wantCode(t, err, tenon.CodeNotFound)
-	must(t, s.Append(ctx, store.Append{Run: "r", Events: events(4, 1), Taken: map[string]uint64{"a": 4}}))
+	decision := tenon.Event{Seq: 4, Time: at(4), Step: "1", Kind: "decision"}
+	must(t, s.Append(ctx, store.Append{Run: "r", Events: []tenon.Event{decision}, Taken: map[string]uint64{"a": 4}}))
 	must(t, s.SettleSignal(ctx, "b", 4))
 	must(t, s.SettleSignal(ctx, "b", 2)) // too late
 	for _, id := range []string{"a", "b"} {

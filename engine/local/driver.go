@@ -1,0 +1,533 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/store"
+)
+
+// driver works on one run. Its own goroutine uses it, except for the fields
+// that are marked.
+type driver struct {
+	e     *Engine
+	id    string
+	alone bool // settles a signal and no more
+	topic *topic
+
+	ready   chan struct{} // closed when Start may return
+	failed  error         // valid when ready is closed
+	gone    chan struct{} // closed when the run was given up
+	poke    chan struct{} // look into the inbox
+	letters []letter      // guarded by e.mu
+	release func()        // of the lease
+
+	core    tenon.Core
+	create  *tenon.Run // the row, until it is stored
+	row     tenon.Run  // as it is to be
+	stored  rowState   // and as it is in the store
+	seq     uint64     // of the last event applied
+	pending []tenon.Event
+	taken   map[string]uint64 // signals settled by the next write
+	refused map[string]error  // signals that the core did not want
+	retried bool              // a signal woke a run that had failed
+	steps   map[string]*step
+	waits   []tenon.Waiting
+
+	flights map[string]*flight // by step
+	results chan result
+	do      context.Context // of the commands in flight
+	stop    context.CancelFunc
+	ending  bool // the run was cancelled or has ended: who fails now is in doubt
+	timer   <-chan time.Time
+	due     time.Time
+}
+
+// step is what the driver knows about a step of the journal.
+type step struct {
+	attempts int
+	last     time.Time
+	seq      uint64
+	open     *tenon.StartedData // of an attempt that has not ended
+}
+
+type flight struct {
+	step    string
+	attempt int
+}
+
+type result struct {
+	*flight
+	events []tenon.Event
+	err    error
+}
+
+func newDriver(e *Engine, id string, alone bool) *driver {
+	d := &driver{
+		e: e, id: id, alone: alone, topic: e.hub.join(id),
+		ready: make(chan struct{}), gone: make(chan struct{}), poke: make(chan struct{}, 1),
+		steps: map[string]*step{}, flights: map[string]*flight{}, taken: map[string]uint64{},
+		results: make(chan result, e.c.Parallel),
+	}
+	return d
+}
+
+// look has the driver read its inbox. Safe for concurrent use.
+func (d *driver) look() {
+	select {
+	case d.poke <- struct{}{}:
+	default:
+	}
+}
+
+// drive works on the run until it ends, waits, or cannot go on.
+func (d *driver) drive() {
+	defer func() {
+		if d.stop != nil {
+			d.stop()
+		}
+	}()
+	if err := d.loop(); err != nil {
+		d.halt(err)
+	}
+}
+
+// halt gives the run up as it is. What ends within the grace is still recorded.
+func (d *driver) halt(err error) {
+	if d.create != nil { // nothing was stored: the caller of Start is told
+		d.failed = err
+		d.e.drop(d)
+		return
+	}
+	if tenon.ErrorCode(err) != tenon.CodeStore {
+		d.ending = false
+		d.settleFlights(func(r result) {
+			if r.err == nil {
+				_ = d.absorb(r) // err is the reason
+			}
+		})
+		if ferr := d.flush(context.WithoutCancel(d.e.ctx)); ferr != nil && d.e.ctx.Err() == nil {
+			err = ferr
+		}
+	}
+	if d.e.ctx.Err() != nil {
+		err = errClosed(d.id)
+	} else {
+		d.e.c.Logger.Error("a run was given up; it can be resumed", "run", d.id, "error", err)
+	}
+	d.e.mu.Lock()
+	d.e.halted.put(d.id, err)
+	d.e.mu.Unlock()
+	d.e.drop(d)
+	d.topic.fail(err)
+}
+
+// loop returns nil after the run was put down in good order.
+func (d *driver) loop() error {
+	if d.create == nil {
+		if err := d.readInbox(d.e.ctx); err != nil {
+			return err
+		}
+	}
+	for {
+		p, err := d.plan()
+		if err != nil {
+			return err
+		}
+		switch {
+		case p.done != nil && len(d.flights) > 0:
+			if err := d.abandonFlights(); err != nil {
+				return err
+			}
+			continue
+		case p.done != nil:
+			return d.finish(p.done)
+		}
+		d.waits = p.waits
+		if len(p.starts) > 0 {
+			if err := d.launch(p.starts); err != nil {
+				return err
+			}
+		}
+		rested, err := d.await(p)
+		if err != nil || rested {
+			return err
+		}
+	}
+}
+
+// plan is what the core wants now.
+type plan struct {
+	done   *tenon.Command
+	starts []tenon.Command
+	waits  []tenon.Waiting
+	due    time.Time // of the first command that is to come later
+}
+
+// plan asks the core and does at once what can be decided in place.
+func (d *driver) plan() (*plan, error) {
+	for {
+		p := &plan{}
+		again := false
+		for _, c := range d.core.Next() {
+			switch c.Kind {
+			case tenon.CommandDone:
+				p.done = &c
+			case tenon.CommandWait:
+				p.waits = append(p.waits, d.waitingFor(c))
+			case engine.CommandDecide:
+				if err := d.decide(c); err != nil {
+					return nil, err
+				}
+				again = true
+			default:
+				d.consider(p, c)
+			}
+		}
+		if !again {
+			return p, nil
+		}
+	}
+}
+
+func (d *driver) consider(p *plan, c tenon.Command) {
+	if d.flights[c.Step] != nil {
+		return
+	}
+	if s := d.steps[c.Step]; c.After > 0 && s != nil {
+		if due := s.last.Add(c.After); due.After(d.e.c.Clock.Now()) {
+			if p.due.IsZero() || due.Before(p.due) {
+				p.due = due
+			}
+			return
+		}
+	}
+	if len(d.flights)+len(p.starts) < d.e.c.Parallel {
+		p.starts = append(p.starts, c)
+	}
+}
+
+func (d *driver) waitingFor(c tenon.Command) tenon.Waiting {
+	for _, w := range d.waits {
+		if w.Step == c.Step {
+			return tenon.Waiting{Step: c.Step, Since: w.Since, Data: c.Data}
+		}
+	}
+	return tenon.Waiting{Step: c.Step, Since: d.e.c.Clock.Now().UTC(), Data: c.Data}
+}
+
+func (d *driver) decide(c tenon.Command) error {
+	events, err := d.e.c.Do(d.e.ctx, d.id, engine.Attempt{Command: c, Attempt: 1}, d.emit(c.Step, 0))
+	if err != nil {
+		return err
+	}
+	if err := d.checkEvents(c.Step, events); err != nil {
+		return err
+	}
+	return d.record(events...)
+}
+
+// launch stores that attempts begin, and then begins them.
+func (d *driver) launch(starts []tenon.Command) error {
+	attempts := make([]engine.Attempt, len(starts))
+	for i, c := range starts {
+		n := 1
+		if s := d.steps[c.Step]; s != nil {
+			n = s.attempts + 1
+		}
+		attempts[i] = engine.Attempt{Command: c, Attempt: n}
+		data, err := json.Marshal(tenon.StartedData{Kind: c.Kind, Idempotent: c.Idempotent})
+		if err != nil {
+			return tenon.Errorf(tenon.CodeInternal, "run %s: %w", d.id, err)
+		}
+		if err := d.record(tenon.Event{Step: c.Step, Kind: tenon.EventStarted, Attempt: n, Data: data}); err != nil {
+			return err
+		}
+	}
+	d.row.State = tenon.RunWorking
+	if err := d.flush(d.e.ctx); err != nil {
+		return err
+	}
+	if d.do == nil || d.do.Err() != nil {
+		d.do, d.stop = context.WithCancel(d.e.ctx)
+	}
+	for _, a := range attempts {
+		f := &flight{step: a.Step, attempt: a.Attempt}
+		d.flights[a.Step] = f
+		ctx, emit := d.do, d.emit(a.Step, a.Attempt)
+		d.e.doing.Go(func() {
+			events, err := d.e.c.Do(ctx, d.id, a, emit)
+			d.results <- result{f, events, err}
+		})
+	}
+	return nil
+}
+
+// emit publishes live events of a step.
+func (d *driver) emit(step string, attempt int) func(tenon.Event) {
+	return func(e tenon.Event) {
+		e.Run, e.Seq, e.Attempt, e.Time = d.id, 0, attempt, d.e.c.Clock.Now().UTC()
+		if e.Step == "" {
+			e.Step = step
+		}
+		d.topic.live(e)
+	}
+}
+
+// await waits until there is something to plan for. Rested says that the run
+// was put down, because only a signal can bring it on.
+func (d *driver) await(p *plan) (rested bool, err error) {
+	if len(d.flights) == 0 && p.due.IsZero() {
+		if len(p.waits) == 0 {
+			return false, tenon.Errorf(tenon.CodeInternal,
+				"run %s: the core names nothing to do after event %d; this is a defect of tenon, please report it with the journal", d.id, d.seq)
+		}
+		return d.rest()
+	}
+	select { // what is there already saves a write
+	case r := <-d.results:
+		return false, d.absorb(r)
+	default:
+	}
+	d.row.State = tenon.RunWorking
+	if err := d.flush(d.e.ctx); err != nil {
+		return false, err
+	}
+	if !p.due.Equal(d.due) {
+		d.due, d.timer = p.due, nil
+		if !p.due.IsZero() {
+			d.timer = d.e.c.Clock.After(p.due.Sub(d.e.c.Clock.Now()))
+		}
+	}
+	select {
+	case r := <-d.results:
+		return false, d.absorb(r)
+	case <-d.timer:
+		d.due, d.timer = time.Time{}, nil
+		return false, nil
+	case <-d.poke:
+		return false, d.readInbox(d.e.ctx)
+	case <-d.e.ctx.Done():
+		return false, errClosed(d.id)
+	}
+}
+
+// rest puts a run down that waits for a signal.
+func (d *driver) rest() (bool, error) {
+	d.row.State = tenon.RunInputRequired
+	if err := d.flush(d.e.ctx); err != nil {
+		return false, err
+	}
+	select {
+	case <-d.poke: // one came in the meantime
+		return false, d.readInbox(d.e.ctx)
+	default:
+	}
+	d.e.drop(d)
+	d.topic.publish(waitingEvent(d.id, d.e.c.Clock.Now(), d.waits))
+	return true, nil
+}
+
+func waitingEvent(run string, now time.Time, waits []tenon.Waiting) tenon.Event {
+	data, err := json.Marshal(waits)
+	if err != nil {
+		data = []byte("[]") // cannot be: it was stored as JSON
+	}
+	return tenon.Event{Run: run, Time: now.UTC(), Kind: engine.EventWaiting, Data: data}
+}
+
+// absorb records what a command gave.
+func (d *driver) absorb(r result) error {
+	delete(d.flights, r.step)
+	if r.err == nil {
+		r.err = d.checkEvents(r.step, r.events)
+	}
+	if r.err != nil {
+		if d.ending {
+			return d.doubt(r.step)
+		}
+		return r.err
+	}
+	for i := range r.events {
+		if r.events[i].Step == r.step {
+			r.events[i].Attempt = r.attempt
+		}
+	}
+	return d.record(r.events...)
+}
+
+func (d *driver) checkEvents(step string, events []tenon.Event) error {
+	for i := range events {
+		if events[i].Step == "" {
+			events[i].Step = step
+		}
+		if events[i].Step == step {
+			return nil
+		}
+	}
+	return tenon.Errorf(tenon.CodeInternal, "run %s: step %s was carried out and nothing says what happened", d.id, step)
+}
+
+// doubt records that it is not known how an attempt ended.
+func (d *driver) doubt(name string) error {
+	s := d.steps[name]
+	if s == nil || s.open == nil {
+		return nil
+	}
+	kind := tenon.EventUnknown
+	if s.open.Idempotent {
+		kind = tenon.EventInterrupted
+	}
+	return d.record(tenon.Event{Step: name, Kind: kind, Attempt: s.attempts})
+}
+
+// abandonFlights ends what is in flight although the run has ended.
+func (d *driver) abandonFlights() error {
+	var err error
+	d.ending = true
+	d.settleFlights(func(r result) {
+		if aerr := d.absorb(r); err == nil {
+			err = aerr
+		}
+	})
+	return err
+}
+
+// settleFlights ends the context of what is in flight and waits for it as long
+// as the grace allows.
+func (d *driver) settleFlights(each func(result)) {
+	if len(d.flights) == 0 {
+		return
+	}
+	d.stop()
+	grace := time.NewTimer(d.e.c.Grace)
+	defer grace.Stop()
+	for len(d.flights) > 0 {
+		select {
+		case r := <-d.results:
+			delete(d.flights, r.step)
+			each(r)
+		case <-grace.C:
+			for _, f := range d.flights {
+				d.e.c.Logger.Warn("a command does not end", "run", d.id, "step", f.step)
+				delete(d.flights, f.step)
+				each(result{flight: f, err: context.Canceled})
+			}
+		}
+	}
+}
+
+func (d *driver) finish(c *tenon.Command) error {
+	var done tenon.DoneData
+	if err := json.Unmarshal(c.Data, &done); err != nil {
+		return tenon.Errorf(tenon.CodeInternal, "run %s: the core's end is malformed: %w", d.id, err)
+	}
+	if !done.State.Ended() {
+		return tenon.Errorf(tenon.CodeInternal, "run %s: the core's end has state %q", d.id, done.State)
+	}
+	if err := d.record(tenon.Event{Step: c.Step, Kind: tenon.EventDone, Data: c.Data}); err != nil {
+		return err
+	}
+	d.row.State, d.row.Stop, d.waits = done.State, done.Stop, nil
+	events, err := d.store(d.e.ctx)
+	if err != nil {
+		return err
+	}
+	d.e.drop(d)
+	d.topic.publish(events...)
+	return nil
+}
+
+// record folds events into the core and keeps them for the next write.
+func (d *driver) record(events ...tenon.Event) error {
+	for _, e := range events {
+		e.Run, e.Seq, e.Time = d.id, d.seq+1, d.e.c.Clock.Now().UTC()
+		if err := d.core.Apply(e); err != nil {
+			return err
+		}
+		d.seq++
+		d.note(&e)
+		d.pending = append(d.pending, e)
+	}
+	return nil
+}
+
+// note keeps what the driver has to know about steps.
+func (d *driver) note(e *tenon.Event) {
+	if e.Step == "" {
+		return
+	}
+	s := d.steps[e.Step]
+	if s == nil {
+		s = &step{}
+		d.steps[e.Step] = s
+	}
+	s.last, s.seq = e.Time, e.Seq
+	if e.Kind == tenon.EventStarted {
+		s.attempts, s.open = max(s.attempts, e.Attempt), &tenon.StartedData{}
+		_ = json.Unmarshal(e.Data, s.open) // we wrote it; at worst not idempotent
+	} else if s.open != nil && e.Attempt == s.attempts {
+		s.open = nil
+	}
+}
+
+// flush stores what is pending and then tells followers and senders.
+func (d *driver) flush(ctx context.Context) error {
+	events, err := d.store(ctx)
+	if err != nil {
+		return err
+	}
+	d.topic.publish(events...)
+	for _, l := range d.takeLetters() {
+		d.answer(ctx, l)
+	}
+	return nil
+}
+
+// store writes the pending events and the row, if there is anything new.
+func (d *driver) store(ctx context.Context) ([]tenon.Event, error) {
+	a := store.Append{Run: d.id, Events: d.pending, Create: d.create, Exclusive: d.create != nil, Taken: d.taken}
+	if d.create != nil || d.rowChanged() {
+		a.State, a.Stop, a.Waiting = d.row.State, d.row.Stop, d.waits
+	}
+	if len(a.Events) == 0 && a.State == "" && len(a.Taken) == 0 {
+		return nil, nil
+	}
+	if err := d.e.c.Store.Append(ctx, a); err != nil {
+		return nil, err
+	}
+	d.stored = rowState{d.row.State, d.row.Stop, d.waits}
+	events := d.pending
+	d.pending = nil
+	if len(d.taken) > 0 {
+		d.taken = map[string]uint64{}
+	}
+	if d.create != nil {
+		d.create = nil
+		close(d.ready)
+	}
+	return events, nil
+}
+
+// rowState is the part of the row that changes with a run.
+type rowState struct {
+	state   tenon.RunState
+	stop    tenon.StopReason
+	waiting []tenon.Waiting
+}
+
+func (d *driver) rowChanged() bool {
+	if d.stored.state != d.row.State || d.stored.stop != d.row.Stop || len(d.stored.waiting) != len(d.waits) {
+		return true
+	}
+	for i, w := range d.waits {
+		if o := d.stored.waiting[i]; o.Step != w.Step || !bytes.Equal(o.Data, w.Data) {
+			return true
+		}
+	}
+	return false
+}

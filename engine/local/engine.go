@@ -1,0 +1,337 @@
+package local
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/store"
+)
+
+// Store is what the engine needs of a store.
+type Store interface {
+	store.Journal
+	store.Inbox
+	store.Leases
+}
+
+// Config is what an [Engine] is made from. Store, NewCore and Do are required.
+type Config struct {
+	Store   Store
+	NewCore engine.NewCore
+	Do      engine.Do
+	Clock   engine.Clock // nil: the real one
+	Logger  *slog.Logger // nil: discard
+	// Parallel bounds the commands of one run that are carried out at a time;
+	// 0 means 4. A core that names fewer gets fewer.
+	Parallel int
+	// Grace is how long commands may take to end after their context has ended,
+	// on Close and when a run ends before them; 0 means 3 s.
+	Grace time.Duration
+}
+
+// Engine drives runs in this process. It implements [engine.Engine].
+type Engine struct {
+	c      Config
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	wg     sync.WaitGroup // drivers and the watcher
+	doing  sync.WaitGroup // commands
+	hub    hub
+
+	mu     sync.Mutex
+	closed bool
+	owned  map[string]*driver
+	halted halts
+	kick   chan struct{} // tells the watcher that there is a run
+}
+
+// New returns an engine, which works until Close. Errors: invalid.
+func New(c Config) (*Engine, error) {
+	if c.Store == nil || c.NewCore == nil || c.Do == nil {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "engine/local: Store, NewCore and Do are required")
+	}
+	if c.Clock == nil {
+		c.Clock = realClock{}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Parallel <= 0 {
+		c.Parallel = 4
+	}
+	if c.Grace <= 0 {
+		c.Grace = 3 * time.Second
+	}
+	e := &Engine{c: c, owned: map[string]*driver{}, kick: make(chan struct{}, 1)}
+	e.ctx, e.cancel = context.WithCancel(context.Background())
+	e.wg.Go(e.watchInbox)
+	return e, nil
+}
+
+// Start implements [engine.Engine].
+func (e *Engine) Start(ctx context.Context, spec engine.Spec) error {
+	id := spec.Run.ID
+	if id == "" {
+		return tenon.Errorf(tenon.CodeInvalid, "a run needs an id")
+	}
+	for {
+		d, mine, err := e.claim(id, false)
+		switch {
+		case err != nil:
+			return err
+		case mine:
+			return e.start(ctx, d, spec)
+		}
+		// Somebody in this process is at it.
+		select {
+		case <-d.ready:
+		case <-ctx.Done():
+			return cancelled(ctx, id)
+		}
+		if !d.alone {
+			return d.failed
+		}
+	}
+}
+
+func (e *Engine) start(ctx context.Context, d *driver, spec engine.Spec) error {
+	ok, err := d.acquire(ctx, patience)
+	if err == nil && ok {
+		err = d.open(ctx, &spec)
+	}
+	if err != nil || !ok || d.row.State.Ended() {
+		d.failed = err
+		e.drop(d)
+		return err
+	}
+	if d.create == nil {
+		close(d.ready)
+	}
+	go d.drive()
+	select {
+	case <-d.ready:
+		return d.failed
+	case <-ctx.Done():
+		return cancelled(ctx, d.id)
+	}
+}
+
+// patience is how long Start waits for a lease, since one that settles a signal
+// has it for a moment only.
+const patience = 50 * time.Millisecond
+
+// claim makes this engine the place where a run is worked on, or returns who
+// works on it here already. Alone says that a signal is settled and no more.
+func (e *Engine) claim(id string, alone bool) (d *driver, mine bool, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, false, errClosed(id)
+	}
+	if d := e.owned[id]; d != nil {
+		return d, false, nil
+	}
+	d = newDriver(e, id, alone)
+	e.owned[id] = d
+	e.wg.Add(1)
+	if !alone {
+		e.halted.forget(id)
+	}
+	select {
+	case e.kick <- struct{}{}:
+	default:
+	}
+	return d, true, nil
+}
+
+// drop gives a run up: the lease is free and nothing of the run is in memory.
+func (e *Engine) drop(d *driver) {
+	e.mu.Lock()
+	if d.release != nil {
+		d.release()
+	}
+	delete(e.owned, d.id)
+	letters := d.letters
+	d.letters = nil
+	close(d.gone)
+	e.mu.Unlock()
+	select {
+	case <-d.ready:
+	default:
+		close(d.ready)
+	}
+	for _, l := range letters {
+		l.reply <- outcome{gone: true}
+	}
+	d.topic.wake()
+	e.hub.leave(d.topic)
+	e.wg.Done()
+}
+
+// owner returns the driver of a run, or nil.
+func (e *Engine) owner(id string) *driver {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if d := e.owned[id]; d != nil && !d.alone {
+		return d
+	}
+	return nil
+}
+
+// List implements [engine.Engine].
+func (e *Engine) List(ctx context.Context, f engine.Filter) ([]tenon.Run, error) {
+	if f.Limit <= 0 {
+		f.Limit = 100
+	}
+	q := store.RunFilter{Session: f.Session, State: f.State, Parent: f.Parent, Prefix: f.Prefix, Before: f.Before, Limit: f.Limit}
+	if !f.Resumable {
+		return e.c.Store.Runs(ctx, q)
+	}
+	if f.State != "" && f.State != tenon.RunWorking {
+		return nil, nil
+	}
+	q.State = tenon.RunWorking
+	var found []tenon.Run
+	for {
+		page, err := e.c.Store.Runs(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range page {
+			held, err := e.c.Store.Held(r.ID)
+			if err != nil {
+				return nil, err
+			}
+			if held {
+				continue
+			}
+			if found = append(found, r); len(found) == f.Limit {
+				return found, nil
+			}
+		}
+		if len(page) < q.Limit {
+			return found, nil
+		}
+		q.Before = page[len(page)-1].ID
+	}
+}
+
+// Close implements [engine.Engine].
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	e.cancel()
+	e.wg.Wait()
+	ended := make(chan struct{})
+	go func() {
+		e.doing.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-time.After(e.c.Grace):
+		return tenon.Errorf(tenon.CodeTimeout, "the engine is closed, but some commands have not ended %s after their context", e.c.Grace)
+	}
+}
+
+// watchInbox tells drivers of the signals that others have stored for them.
+func (e *Engine) watchInbox() {
+	for e.ctx.Err() == nil {
+		e.mu.Lock()
+		idle := len(e.owned) == 0
+		e.mu.Unlock()
+		if idle {
+			select {
+			case <-e.kick:
+			case <-e.ctx.Done():
+			}
+			continue
+		}
+		changed := e.c.Store.Changed(e.ctx)
+		signals, err := e.c.Store.Signals(e.ctx, "")
+		if err != nil && e.ctx.Err() == nil {
+			e.c.Logger.Warn("the inbox cannot be read", "error", err)
+		}
+		for _, s := range signals {
+			if d := e.owner(s.Run); d != nil {
+				d.look()
+			}
+		}
+		select {
+		case <-changed:
+		case <-e.ctx.Done():
+		}
+		select { // many changes are one
+		case <-time.After(inboxPause):
+		case <-e.ctx.Done():
+		}
+	}
+}
+
+// inboxPause bounds how often the inbox is read: runs at work change the store
+// thousands of times a second.
+const inboxPause = 10 * time.Millisecond
+
+// halts remembers why runs were given up, for followers that come later.
+type halts struct {
+	errs  map[string]error
+	order []string
+}
+
+const maxHalts = 1024
+
+func (h *halts) put(id string, err error) {
+	if h.errs == nil {
+		h.errs = map[string]error{}
+	}
+	h.forget(id)
+	if len(h.order) == maxHalts {
+		delete(h.errs, h.order[0])
+		h.order = h.order[1:]
+	}
+	h.errs[id] = err
+	h.order = append(h.order, id)
+}
+
+func (h *halts) forget(id string) {
+	if _, ok := h.errs[id]; !ok {
+		return
+	}
+	delete(h.errs, id)
+	for i, o := range h.order {
+		if o == id {
+			h.order = append(h.order[:i], h.order[i+1:]...)
+			return
+		}
+	}
+}
+
+func (e *Engine) haltOf(id string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return errClosed(id)
+	}
+	return e.halted.errs[id]
+}
+
+func errClosed(id string) error {
+	return tenon.Errorf(tenon.CodeCancelled, "run %s: the engine was closed; the run can be resumed", id)
+}
+
+func cancelled(ctx context.Context, id string) error {
+	return tenon.Errorf(tenon.CodeCancelled, "run %s: %w", id, context.Cause(ctx))
+}
+
+type realClock struct{}
+
+func (realClock) Now() time.Time                         { return time.Now() }
+func (realClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
+
+var _ engine.Engine = (*Engine)(nil)

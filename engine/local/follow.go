@@ -1,0 +1,166 @@
+package local
+
+import (
+	"context"
+	"iter"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/engine"
+)
+
+// page is how many events a follower reads from the store at a time.
+const page = 256
+
+// Events implements [engine.Engine].
+func (e *Engine) Events(ctx context.Context, run string, after uint64) iter.Seq2[tenon.Event, error] {
+	return func(yield func(tenon.Event, error) bool) {
+		t := e.hub.join(run)
+		defer e.hub.leave(t)
+		queue, base := t.follow()
+		defer t.unfollow(queue)
+		r := &reader{e: e, ctx: ctx, run: run, next: after + 1, base: base, over: map[string]bool{}, queue: queue, yield: yield}
+		if err := r.follow(); err != nil {
+			yield(tenon.Event{}, err)
+		}
+	}
+}
+
+// reader is one use of [Engine.Events].
+type reader struct {
+	e     *Engine
+	ctx   context.Context
+	run   string
+	next  uint64          // the number of the event to yield next
+	base  uint64          // up to here the hub had published when the reader joined
+	over  map[string]bool // steps that ended in the store ahead of the hub
+	queue *follower
+	yield func(tenon.Event, error) bool
+	ended bool // the caller has enough, or the run has no more
+}
+
+func (r *reader) follow() error {
+	for !r.ended {
+		here := r.e.owner(r.run) != nil
+		var changed <-chan struct{}
+		if !here {
+			changed = r.e.c.Store.Changed(r.ctx)
+		}
+		if err := r.catchUp(); err != nil || r.ended {
+			return err
+		}
+		if !here {
+			if err := r.atRest(); err != nil || r.ended {
+				return err
+			}
+		}
+		if err := r.listen(changed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// catchUp yields what is in the store.
+func (r *reader) catchUp() error {
+	for {
+		events, err := r.e.c.Store.Events(r.ctx, r.run, r.next-1, page)
+		if err != nil {
+			if r.ctx.Err() != nil {
+				r.ended = true
+				return nil
+			}
+			return err
+		}
+		for _, e := range events {
+			if e.Kind == tenon.EventStarted {
+				delete(r.over, e.Step)
+			} else if e.Seq > r.base {
+				r.over[e.Step] = true
+			}
+			if !r.emit(e) {
+				return nil
+			}
+		}
+		if len(events) < page {
+			return nil
+		}
+	}
+}
+
+func (r *reader) emit(e tenon.Event) bool {
+	if e.Seq > 0 {
+		r.next = e.Seq + 1
+	}
+	if !r.yield(e, nil) {
+		r.ended = true
+	}
+	return !r.ended
+}
+
+// atRest ends the reader if nobody here works on the run and it is at rest.
+func (r *reader) atRest() error {
+	row, err := r.e.c.Store.Run(r.ctx, r.run)
+	if err != nil {
+		if r.ctx.Err() != nil {
+			r.ended = true
+			return nil
+		}
+		return err
+	}
+	if row.Seq >= r.next {
+		r.queue.ring() // there is more; come again
+		return nil
+	}
+	switch {
+	case row.State.Ended():
+		r.ended = true
+	case row.State == tenon.RunInputRequired:
+		r.emit(waitingEvent(r.run, r.e.c.Clock.Now(), row.Waiting))
+		r.ended = true
+	default:
+		if err := r.e.haltOf(r.run); err != nil {
+			if held, herr := r.e.c.Store.Held(r.run); herr != nil || !held {
+				return err
+			} // somebody else goes on with it
+		}
+	}
+	return nil
+}
+
+// listen waits for something new and yields what comes through the hub, until
+// the store or the state of the run has to be looked at.
+func (r *reader) listen(changed <-chan struct{}) error {
+	for {
+		select {
+		case <-r.queue.wake:
+		case <-changed:
+			return nil
+		case <-r.ctx.Done():
+			r.ended = true
+			return nil
+		}
+		items, lagged := r.queue.take()
+		look := lagged || len(items) == 0
+		for _, i := range items {
+			switch e := i.event; {
+			case i.err != nil:
+				return i.err
+			case e.Kind == engine.EventWaiting && e.Seq == 0:
+				look = true
+			case e.Seq == 0:
+				if !r.over[e.Step] && !r.emit(e) {
+					return nil
+				}
+			default:
+				delete(r.over, e.Step) // from here on the hub is in order
+				look = look || e.Kind == tenon.EventDone || e.Seq > r.next
+				if e.Seq == r.next && !r.emit(e) {
+					return nil
+				}
+			}
+		}
+		if look {
+			return nil
+		}
+	}
+}

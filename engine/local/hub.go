@@ -1,0 +1,239 @@
+package local
+
+import (
+	"encoding/json"
+	"strings"
+	"sync"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/engine"
+)
+
+const (
+	// maxQueue is how many events a follower may be behind. Past it live events
+	// are dropped, and stored ones read from the store.
+	maxQueue = 1024
+	// maxPartial bounds, in bytes, the text that is kept of a step in flight for
+	// followers that join.
+	maxPartial = 1 << 20
+	// foldAt is the number of deltas from which on they are folded into one.
+	foldAt = 256
+)
+
+// hub hands events from drivers to followers in this process.
+type hub struct {
+	mu     sync.Mutex
+	topics map[string]*topic
+}
+
+// topic is one run's place in the hub, there while somebody drives or follows.
+type topic struct {
+	run  string
+	refs int // guarded by the hub
+
+	mu        sync.Mutex
+	followers map[*follower]struct{}
+	partial   map[string]*partial // by step
+	seq       uint64              // of the last stored event that was published
+}
+
+// partial is what a step in flight has said so far.
+type partial struct {
+	deltas []tenon.Event
+	size   int
+}
+
+// follower is the queue of one reader.
+type follower struct {
+	wake   chan struct{} // room for one
+	mu     sync.Mutex
+	queue  []item
+	lagged bool // stored events were dropped
+}
+
+type item struct {
+	event tenon.Event
+	err   error
+}
+
+func (h *hub) join(run string) *topic {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t := h.topics[run]
+	if t == nil {
+		if h.topics == nil {
+			h.topics = map[string]*topic{}
+		}
+		t = &topic{run: run}
+		h.topics[run] = t
+	}
+	t.refs++
+	return t
+}
+
+func (h *hub) leave(t *topic) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t.refs--; t.refs == 0 {
+		delete(h.topics, t.run)
+	}
+}
+
+// follow adds a follower, which first gets what steps in flight have said. Base
+// is the last event that the follower will not get from here.
+func (t *topic) follow() (f *follower, base uint64) {
+	f = &follower{wake: make(chan struct{}, 1)}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.followers == nil {
+		t.followers = map[*follower]struct{}{}
+	}
+	t.followers[f] = struct{}{}
+	for _, p := range t.partial {
+		p.fold()
+		for _, e := range p.deltas {
+			f.push(item{event: e})
+		}
+	}
+	return f, t.seq
+}
+
+func (t *topic) unfollow(f *follower) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.followers, f)
+}
+
+// publish hands over events that are stored, or the live one that the run came
+// to rest.
+func (t *topic) publish(events ...tenon.Event) {
+	if len(events) == 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range events {
+		if e.Seq > 0 {
+			t.seq = e.Seq
+		}
+		if e.Kind != tenon.EventStarted {
+			delete(t.partial, e.Step)
+		}
+		for f := range t.followers {
+			f.push(item{event: e})
+		}
+	}
+}
+
+// live hands over an event of a step in flight and keeps its text.
+func (t *topic) live(e tenon.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch e.Kind {
+	case engine.LiveReset:
+		delete(t.partial, e.Step)
+	case engine.LiveDelta:
+		p := t.partial[e.Step]
+		if p == nil {
+			if t.partial == nil {
+				t.partial = map[string]*partial{}
+			}
+			p = &partial{}
+			t.partial[e.Step] = p
+		}
+		p.add(e)
+	}
+	for f := range t.followers {
+		f.push(item{event: e})
+	}
+}
+
+// fail ends the followers with an error.
+func (t *topic) fail(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for f := range t.followers {
+		f.push(item{err: err})
+	}
+}
+
+// wake has the followers look at the state of things.
+func (t *topic) wake() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for f := range t.followers {
+		f.ring()
+	}
+}
+
+func (p *partial) add(e tenon.Event) {
+	if p.size += len(e.Data); p.size > maxPartial {
+		return
+	}
+	p.deltas = append(p.deltas, e)
+	if len(p.deltas) >= foldAt {
+		p.fold()
+	}
+}
+
+// fold makes one delta of all of a kind.
+func (p *partial) fold() {
+	if len(p.deltas) < 2 {
+		return
+	}
+	kinds := []string{"thinking", "text"}
+	texts := make([]strings.Builder, len(kinds))
+	for _, e := range p.deltas {
+		var d engine.Delta
+		if json.Unmarshal(e.Data, &d) != nil {
+			continue // not a delta: nobody can show it
+		}
+		for i, kind := range kinds {
+			if d.Kind == kind {
+				texts[i].WriteString(d.Text)
+			}
+		}
+	}
+	last := p.deltas[len(p.deltas)-1]
+	p.deltas = nil
+	for i, kind := range kinds {
+		if texts[i].Len() == 0 {
+			continue
+		}
+		data, err := json.Marshal(engine.Delta{Kind: kind, Text: texts[i].String()})
+		if err != nil {
+			continue // cannot be: two strings
+		}
+		last.Data = data
+		p.deltas = append(p.deltas, last)
+	}
+}
+
+func (f *follower) push(i item) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.queue) >= maxQueue && i.err == nil {
+		if i.event.Seq == 0 && i.event.Kind != engine.EventWaiting {
+			return
+		}
+		f.queue, f.lagged = nil, true
+	}
+	f.queue = append(f.queue, i)
+	f.ring()
+}
+
+func (f *follower) ring() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take returns what has come, and whether stored events were left out before it.
+func (f *follower) take() (items []item, lagged bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	items, lagged = f.queue, f.lagged
+	f.queue, f.lagged = nil, false
+	return items, lagged
+}

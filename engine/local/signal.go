@@ -1,0 +1,340 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/store"
+)
+
+// letter is a signal whose sender waits in this process.
+type letter struct {
+	id    string
+	reply chan outcome // room for one
+}
+
+type outcome struct {
+	event tenon.Event
+	err   error
+	gone  bool // the driver was; look for another way
+}
+
+// ownerPause is how often a sender looks whether the owner, in another process,
+// has died without a word.
+const ownerPause = 250 * time.Millisecond
+
+// Signal implements [engine.Engine].
+func (e *Engine) Signal(ctx context.Context, run string, s engine.Signal) (tenon.Event, error) {
+	if s.ID == "" || s.Kind == "" {
+		return tenon.Event{}, tenon.Errorf(tenon.CodeInvalid, "run %s: a signal needs an id and a kind", run)
+	}
+	if old, err := e.c.Store.Signal(ctx, s.ID); err == nil {
+		if old.Run != run || old.Kind != s.Kind || old.Step != s.Step {
+			return tenon.Event{}, tenon.Errorf(tenon.CodeConflict, "signal %s was sent before, and said something else", s.ID)
+		}
+		if old.Seq > 0 {
+			return e.event(ctx, run, old.Seq)
+		}
+	}
+	if event, decided, err := e.admit(ctx, run, s); decided || err != nil {
+		return event, err
+	}
+	return e.send(ctx, store.Signal{ID: s.ID, Run: run, Kind: s.Kind, Step: s.Step, By: s.By, Data: s.Data, Time: e.c.Clock.Now().UTC()}, e.settleAlone)
+}
+
+// admit refuses a signal that nobody waits for, or finds the event that has
+// decided it already.
+func (e *Engine) admit(ctx context.Context, run string, s engine.Signal) (event tenon.Event, decided bool, err error) {
+	row, err := e.c.Store.Run(ctx, run)
+	if err != nil {
+		return tenon.Event{}, false, err
+	}
+	if s.Step != "" && !slices.ContainsFunc(row.Waiting, func(w tenon.Waiting) bool { return w.Step == s.Step }) {
+		won, err := e.c.Store.Settled(ctx, run, s.Step, s.Kind)
+		if err == nil {
+			event, err = e.event(ctx, run, won.Seq)
+			return event, true, err
+		}
+		if tenon.ErrorCode(err) != tenon.CodeNotFound {
+			return tenon.Event{}, false, err
+		}
+		return tenon.Event{}, false, tenon.Errorf(tenon.CodeConflict, "run %s (%s) does not wait for step %s", run, row.State, s.Step)
+	}
+	if row.State.Ended() && (s.Kind != tenon.EventRetry || row.State != tenon.RunFailed) {
+		return tenon.Event{}, false, tenon.Errorf(tenon.CodeConflict, "run %s has ended (%s)", run, row.State)
+	}
+	if s.Kind == tenon.EventRetry && row.State != tenon.RunFailed {
+		return tenon.Event{}, false, tenon.Errorf(tenon.CodeConflict, "run %s (%s) has not failed, so there is nothing to retry", run, row.State)
+	}
+	return tenon.Event{}, false, nil
+}
+
+// Cancel implements [engine.Engine].
+func (e *Engine) Cancel(ctx context.Context, run, reason string) error {
+	row, err := e.c.Store.Run(ctx, run)
+	if err != nil || row.State.Ended() {
+		return err
+	}
+	data, err := json.Marshal(tenon.CancelData{Reason: reason})
+	if err != nil {
+		return tenon.Errorf(tenon.CodeInvalid, "run %s: %w", run, err)
+	}
+	now := e.c.Clock.Now().UTC()
+	_, err = e.send(ctx, store.Signal{ID: tenon.NewID("sig", now), Run: run, Kind: tenon.EventCancel, Data: data, Time: now}, e.driveToEnd)
+	return err
+}
+
+// send puts a signal into the inbox and waits until the run's owner has taken
+// it. If there is none, alone takes the run for as long as that needs.
+func (e *Engine) send(ctx context.Context, s store.Signal, alone func(context.Context, *driver) error) (tenon.Event, error) {
+	if _, err := e.c.Store.PutSignal(ctx, s); err != nil {
+		return tenon.Event{}, err
+	}
+	for {
+		changed := e.c.Store.Changed(ctx)
+		got, err := e.c.Store.Signal(ctx, s.ID)
+		if err != nil {
+			return tenon.Event{}, err
+		}
+		if got.Seq > 0 {
+			return e.event(ctx, s.Run, got.Seq)
+		}
+		d, mine, err := e.claim(s.Run, true)
+		if err != nil {
+			return tenon.Event{}, err
+		}
+		if mine {
+			ok, err := d.acquire(ctx, 0)
+			if ok && err == nil {
+				err = alone(ctx, d)
+			} else {
+				e.drop(d)
+			}
+			if err != nil {
+				return tenon.Event{}, err
+			}
+			if ok {
+				continue // it is settled
+			}
+		} else if o := e.mail(ctx, d, s.ID); !o.gone {
+			return o.event, o.err
+		} else {
+			continue
+		}
+		select {
+		case <-changed:
+		case <-time.After(ownerPause):
+		case <-ctx.Done():
+			return tenon.Event{}, cancelled(ctx, s.Run)
+		}
+	}
+}
+
+// mail hands a signal that is in the inbox to the driver of this process.
+func (e *Engine) mail(ctx context.Context, d *driver, id string) outcome {
+	l := letter{id: id, reply: make(chan outcome, 1)}
+	e.mu.Lock()
+	select {
+	case <-d.gone:
+		e.mu.Unlock()
+		return outcome{gone: true}
+	default:
+	}
+	d.letters = append(d.letters, l)
+	e.mu.Unlock()
+	d.look()
+	select {
+	case o := <-l.reply:
+		return o
+	case <-ctx.Done():
+		return outcome{err: cancelled(ctx, d.id)}
+	}
+}
+
+// settleAlone takes the signals of a run that nobody works on, and leaves it at
+// rest.
+func (e *Engine) settleAlone(ctx context.Context, d *driver) error {
+	defer e.drop(d)
+	row, err := e.c.Store.Run(ctx, d.id)
+	if err != nil {
+		return err
+	}
+	if err := d.load(ctx, row); err != nil {
+		return err
+	}
+	if err := d.readInbox(ctx); err != nil {
+		return err
+	}
+	if d.row.State.Ended() && !d.retried {
+		return d.flush(ctx)
+	}
+	var waits []tenon.Waiting
+	state := tenon.RunInputRequired
+	for _, c := range d.core.Next() {
+		if c.Kind == tenon.CommandWait {
+			waits = append(waits, d.waitingFor(c))
+		} else {
+			state = tenon.RunWorking
+		}
+	}
+	if len(waits) == 0 {
+		state = tenon.RunWorking
+	}
+	d.row.State, d.row.Stop, d.waits = state, "", waits
+	return d.flush(ctx)
+}
+
+// driveToEnd takes a run that nobody works on and drives it, with a cancel in
+// its inbox, until it is at rest.
+func (e *Engine) driveToEnd(ctx context.Context, d *driver) error {
+	e.mu.Lock()
+	d.alone = false
+	e.halted.forget(d.id)
+	e.mu.Unlock()
+	if err := d.open(ctx, &engine.Spec{}); err != nil || d.row.State.Ended() {
+		e.drop(d)
+		return err
+	}
+	close(d.ready)
+	go d.drive()
+	select {
+	case <-d.gone:
+		return nil
+	case <-ctx.Done():
+		return cancelled(ctx, d.id)
+	}
+}
+
+// readInbox takes the signals that wait for the run.
+func (d *driver) readInbox(ctx context.Context) error {
+	signals, err := d.e.c.Store.Signals(ctx, d.id)
+	if err != nil {
+		return err
+	}
+	for _, s := range signals {
+		if _, done := d.taken[s.ID]; done {
+			continue
+		}
+		if err := d.take(ctx, s); err != nil {
+			return err
+		}
+	}
+	if len(signals) == 0 && len(d.pending) == 0 { // a copy came late, its sender waits
+		for _, l := range d.takeLetters() {
+			d.answer(ctx, l)
+		}
+	}
+	return nil
+}
+
+// take makes an event of a signal, or settles it by the event that was first.
+func (d *driver) take(ctx context.Context, s store.Signal) error {
+	seq, err := d.decided(ctx, s)
+	if err != nil {
+		return err
+	}
+	if seq > 0 {
+		d.taken[s.ID] = seq
+		return nil
+	}
+	if err := d.record(tenon.Event{Step: s.Step, Kind: s.Kind, Data: s.Data}); err != nil {
+		// What a sender says must not stop the run.
+		d.e.c.Logger.Warn("a signal was refused by the core", "run", d.id, "signal", s.ID, "kind", s.Kind, "error", err)
+		if d.refused == nil {
+			d.refused = map[string]error{}
+		}
+		d.refused[s.ID] = tenon.Errorf(tenon.CodeInvalid, "run %s: the signal %q cannot be taken: %w", d.id, s.Kind, err)
+		d.taken[s.ID] = d.seq
+		return nil
+	}
+	d.taken[s.ID] = d.seq
+	switch s.Kind {
+	case tenon.EventRetry:
+		d.retried = true
+	case tenon.EventCancel:
+		if err := d.flush(ctx); err != nil {
+			return err
+		}
+		return d.abandonFlights()
+	}
+	return nil
+}
+
+// decided returns the number of the event that makes a signal void, or 0. What
+// counts is whether the core waits for the step now: a step may ask again after
+// an answer.
+func (d *driver) decided(ctx context.Context, s store.Signal) (uint64, error) {
+	switch {
+	case d.row.State.Ended() && (s.Kind != tenon.EventRetry || d.retried):
+		return d.seq, nil
+	case s.Step == "":
+		return 0, nil
+	}
+	for _, c := range d.core.Next() {
+		if c.Kind == tenon.CommandWait && c.Step == s.Step {
+			return 0, nil
+		}
+	}
+	for _, e := range d.pending {
+		if e.Step == s.Step && e.Kind == s.Kind {
+			return e.Seq, nil
+		}
+	}
+	won, err := d.e.c.Store.Settled(ctx, d.id, s.Step, s.Kind)
+	switch {
+	case err == nil:
+		return won.Seq, nil
+	case tenon.ErrorCode(err) != tenon.CodeNotFound:
+		return 0, err
+	case d.steps[s.Step] != nil:
+		return d.steps[s.Step].seq, nil
+	}
+	return d.seq, nil
+}
+
+// takeLetters returns the senders that wait in this process.
+func (d *driver) takeLetters() []letter {
+	d.e.mu.Lock()
+	defer d.e.mu.Unlock()
+	l := d.letters
+	d.letters = nil
+	return l
+}
+
+// answer tells a sender which event won. A signal that was not yet taken is
+// looked at once more.
+func (d *driver) answer(ctx context.Context, l letter) {
+	if err := d.refused[l.id]; err != nil {
+		l.reply <- outcome{err: err}
+		return
+	}
+	s, err := d.e.c.Store.Signal(ctx, l.id)
+	switch {
+	case err != nil:
+		l.reply <- outcome{err: err}
+	case s.Seq > 0:
+		event, err := d.e.event(ctx, d.id, s.Seq)
+		l.reply <- outcome{event: event, err: err}
+	default:
+		d.e.mu.Lock()
+		d.letters = append(d.letters, l)
+		d.e.mu.Unlock()
+		d.look()
+	}
+}
+
+// event returns one event of a journal.
+func (e *Engine) event(ctx context.Context, run string, seq uint64) (tenon.Event, error) {
+	events, err := e.c.Store.Events(ctx, run, seq-1, 1)
+	if err != nil {
+		return tenon.Event{}, err
+	}
+	if len(events) == 0 {
+		return tenon.Event{}, tenon.Errorf(tenon.CodeStore, "run %s: event %d, which settled a signal, is missing; put back a backup", run, seq)
+	}
+	return events[0], nil
+}
