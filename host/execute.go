@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -61,11 +62,16 @@ func (h *Host) doModel(ctx context.Context, run string, a engine.Attempt, emit f
 		return []tenon.Event{failed(a.Step, err, false, time.Since(start))}, nil
 	}
 	h.log.Info("Response received from provider: "+m.Name(), "run", run, "step", a.Step, "stop", string(r.Stop), "duration", time.Since(start))
+	calls := r.Message.Calls()
+	if m.check != nil && len(calls) == 0 && r.Stop == tenon.StopEnd {
+		if err := m.check.Unconsumed(append(slices.Clip(p.Messages), r.Message)); err != nil {
+			return []tenon.Event{failed(a.Step, err, false, time.Since(start))}, nil
+		}
+	}
 	for _, w := range r.Warnings {
 		h.log.Warn(w, "run", run, "step", a.Step, "model", m.Name())
 	}
 	events := []tenon.Event{{Step: a.Step, Kind: agent.EventModel, Data: encode(r)}}
-	calls := r.Message.Calls()
 	if len(calls) > 0 {
 		h.log.Info("Detected "+strconv.Itoa(len(calls))+" tool use(s) in AI response", "run", run, "step", a.Step)
 	}

@@ -64,6 +64,10 @@ type Config struct {
 	Clock engine.Clock
 }
 
+// maxParallel bounds the tool calls of a run beside limits.parallel_tools, which
+// the core holds.
+const maxParallel = 64
+
 // Host is an opened configuration. It is safe for concurrent use.
 type Host struct {
 	cfg      Config
@@ -94,7 +98,7 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 	if h.cfg.LookupEnv == nil {
 		h.cfg.LookupEnv = os.LookupEnv
 	}
-	if err := h.openServers(ctx); err != nil {
+	if err := h.openServers(); err != nil {
 		return nil, err
 	}
 	models, err := openModels(h)
@@ -109,7 +113,8 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 	if h.store, err = sqlite.Open(ctx, sqlite.Config{Path: path, Logger: h.log}); err != nil {
 		return nil, err
 	}
-	h.engine, err = local.New(local.Config{Store: h.store, NewCore: h.newCore, Do: h.do, Clock: cfg.Clock, Logger: h.log})
+	h.engine, err = local.New(local.Config{Store: h.store, NewCore: h.newCore, Do: h.do, Clock: cfg.Clock, Logger: h.log,
+		Parallel: maxParallel})
 	if err != nil {
 		return nil, errors.Join(err, h.store.Close())
 	}
@@ -118,19 +123,18 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 
 // openServers makes the servers of the configuration, without starting any, and
 // the rules about their tools.
-func (h *Host) openServers(ctx context.Context) error {
+func (h *Host) openServers() error {
 	h.rules = &policy.Rules{Defaults: h.config.Policy.Defaults, Servers: map[string]policy.Block{}, Tools: map[policy.ID]policy.Block{}}
 	for name, entry := range h.config.Servers {
 		if !entry.IsEnabled() {
 			continue
 		}
-		c, err := h.config.Server(ctx, name)
-		if err != nil {
-			return err
-		}
-		s := servers.New(name, c, servers.Options{LookupEnv: h.cfg.LookupEnv, Version: h.cfg.Version, Logger: h.log})
+		s := servers.New(name, entry, servers.Options{LookupEnv: h.cfg.LookupEnv, Version: h.cfg.Version, Logger: h.log,
+			// A secret is read when the server that uses it starts, so that one
+			// that is missing harms no other server.
+			Resolve: func(ctx context.Context) (servers.Config, error) { return h.config.Server(ctx, name) }})
 		h.servers[name], h.toolsets[name] = s, s
-		h.rules.Servers[name] = c.Policy
+		h.rules.Servers[name] = entry.Policy
 	}
 	for name, t := range h.config.Tools {
 		t = t.WithDefaults(name)
@@ -174,7 +178,7 @@ func (h *Host) Close() error {
 		wg.Go(func() { _ = s.Close() }) // a server that ends badly has nothing more to tell us
 	}
 	wg.Wait()
-	return errors.Join(err, h.store.Close())
+	return errors.Join(err, h.models.close(), h.store.Close())
 }
 
 // Config returns the configuration that was opened.

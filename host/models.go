@@ -11,9 +11,6 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/model"
-	"github.com/tenonhq/tenon/model/anthropic"
-	"github.com/tenonhq/tenon/model/openai"
-	"github.com/tenonhq/tenon/model/script"
 	"github.com/tenonhq/tenon/record"
 )
 
@@ -26,18 +23,72 @@ const scriptPrefix = "script:"
 // models opens models by name and keeps them.
 type models struct {
 	h        *Host
-	recorder *record.Recorder
+	recorder *record.Recorder // nil: not recording
+	player   *record.Player   // nil: not replaying
 
 	mu   sync.Mutex
-	open map[string]tenon.Model
+	open map[string]opened
+}
+
+// opened is a model, and the check that it brings along for the end of a run.
+type opened struct {
+	tenon.Model
+	check interface {
+		// Unconsumed says what a conversation that has ended should have had
+		// and did not.
+		Unconsumed([]*tenon.Message) error
+	}
 }
 
 func openModels(h *Host) (*models, error) {
-	m := &models{h: h, open: map[string]tenon.Model{}}
-	for name, own := range h.cfg.Models {
-		m.open[name] = own
+	m := &models{h: h, open: map[string]opened{}}
+	if h.cfg.Record != "" && h.cfg.Replay != "" {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "a cassette is either recorded or replayed, not both")
 	}
-	return m, nil
+	var err error
+	if h.cfg.Record != "" {
+		m.recorder, err = record.NewRecorder(record.Config{Dir: h.cfg.Record})
+	}
+	if h.cfg.Replay != "" {
+		m.player, err = record.NewPlayer(record.Config{Dir: h.cfg.Replay})
+	}
+	for name, own := range h.cfg.Models {
+		m.open[name] = opened{Model: m.recorded(own)}
+	}
+	return m, err
+}
+
+// close says whether the cassettes are whole.
+func (m *models) close() error {
+	switch {
+	case m.recorder != nil:
+		return m.recorder.Close()
+	case m.player != nil:
+		return m.player.Close()
+	}
+	return nil
+}
+
+// recorded puts the cassette around a model that has no HTTP.
+func (m *models) recorded(own tenon.Model) tenon.Model {
+	switch {
+	case m.recorder != nil:
+		return m.recorder.Model(own)
+	case m.player != nil:
+		return m.player.Model(own.Name())
+	}
+	return own
+}
+
+// transport carries the requests of models over HTTP, through the cassette.
+func (m *models) transport() http.RoundTripper {
+	switch {
+	case m.recorder != nil:
+		return m.recorder.Transport(model.NewTransport())
+	case m.player != nil:
+		return m.player.Transport()
+	}
+	return nil // the adapter's own
 }
 
 // choose says which model a run uses, as a name that any process with the same
@@ -92,18 +143,18 @@ func (m *models) config(ctx context.Context, name string) (model.Config, error) 
 }
 
 // get opens a model, or returns the one that is open already.
-func (m *models) get(ctx context.Context, name string) (tenon.Model, error) {
+func (m *models) get(ctx context.Context, name string) (opened, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if opened, ok := m.open[name]; ok {
-		return opened, nil
+	if o, ok := m.open[name]; ok {
+		return o, nil
 	}
-	opened, err := m.make(ctx, name)
+	o, err := m.make(ctx, name)
 	if err != nil {
-		return nil, err
+		return opened{}, err
 	}
-	m.open[name] = opened
-	return opened, nil
+	m.open[name] = o
+	return o, nil
 }
 
 // takesTools reports whether a model is to be offered tools.

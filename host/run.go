@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"os"
 	"strconv"
 	"strings"
 
@@ -39,10 +38,11 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 	if strings.TrimSpace(q.Text) == "" {
 		return tenon.Run{}, nil, tenon.Errorf(tenon.CodeInvalid, "the question is empty")
 	}
-	name, a, err := h.agent(q.Agent)
+	a, err := h.config.Agent(q.Agent)
 	if err != nil {
 		return tenon.Run{}, nil, err
 	}
+	name := h.agentName(q.Agent)
 	run := tenon.Run{ID: tenon.NewID("run", h.now()), Core: agent.Version, Agent: name, Title: shorten(q.Text, titleLen),
 		State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
 	if q.Session != "" {
@@ -72,9 +72,7 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 		return tenon.Run{}, nil, err
 	}
 	run.Model = spec.Model
-	if spec.System, err = instructions(a.Instructions); err != nil {
-		return tenon.Run{}, nil, err
-	}
+	spec.System = a.Instructions.Text
 	problems, err := h.offer(ctx, q, a, &spec)
 	if err != nil {
 		return tenon.Run{}, problems, err
@@ -113,34 +111,15 @@ func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agen
 	return problems, nil
 }
 
-// agent finds an agent and fills in what its entry does not say.
-func (h *Host) agent(name string) (string, agent.Config, error) {
-	agents := h.config.Agents
+// agentName is the name of the agent that a question goes to.
+func (h *Host) agentName(name string) string {
+	if names := h.config.AgentNames(); name == "" && len(names) == 1 {
+		return names[0]
+	}
 	if name == "" {
-		name = "default"
-		if len(agents) == 1 {
-			for only := range agents {
-				name = only
-			}
-		}
+		return "default"
 	}
-	a, ok := agents[name]
-	if !ok && name != "default" {
-		return "", a, tenon.Errorf(tenon.CodeNotFound, "there is no agent '%s'; agents: %s", name, strings.Join(h.config.AgentNames(), ", "))
-	}
-	a.Limits = a.Limits.Over(h.config.Limits)
-	return name, a.WithDefaults(), nil
-}
-
-func instructions(i agent.Instructions) (string, error) {
-	if i.File == "" {
-		return i.Text, nil
-	}
-	b, err := os.ReadFile(i.File)
-	if err != nil {
-		return "", tenon.Errorf(tenon.CodeConfig, "the agent's instructions cannot be read: %w", err)
-	}
-	return string(b), nil
+	return name
 }
 
 // Resume goes on with a run that has no owner: one whose process died, one that

@@ -16,7 +16,10 @@ import (
 type Options struct {
 	LookupEnv func(string) (string, bool) // where inherit_env reads; nil: nothing is inherited
 	Version   string                      // ours, told to the server
-	Logger    *slog.Logger                // nil: nothing is logged
+	// Resolve returns the configuration with its secrets, which are read when the
+	// server is started and not before. Nil: it has none.
+	Resolve func(ctx context.Context) (Config, error)
+	Logger  *slog.Logger // nil: nothing is logged
 	// Changed is called, on a goroutine of the connection, after a server told
 	// that its tools have changed. It must not block. Nil: nobody is told.
 	Changed func(server string)

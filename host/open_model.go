@@ -1,0 +1,70 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model"
+	"github.com/tenonhq/tenon/model/anthropic"
+	"github.com/tenonhq/tenon/model/openai"
+	"github.com/tenonhq/tenon/model/script"
+)
+
+// make opens a model by name, with the cassette around it.
+func (m *models) make(ctx context.Context, name string) (opened, error) {
+	if name == DemoModel {
+		return opened{Model: m.recorded(script.Demo())}, nil
+	}
+	c, err := m.config(ctx, name)
+	if err != nil {
+		return opened{}, err
+	}
+	if err := c.Check(); err != nil {
+		return opened{}, err
+	}
+	p, _ := model.Lookup(c.Provider)
+	env := model.Env{Transport: m.transport()}
+	switch p.Wire {
+	case model.WireAnthropic:
+		o, err := anthropic.New(c, env)
+		return opened{Model: o}, err
+	case model.WireChat:
+		o, err := openai.New(c, env)
+		return opened{Model: o}, err
+	case model.WireScript:
+		o, err := script.New(c)
+		if err != nil {
+			return opened{}, err
+		}
+		return opened{Model: m.recorded(o), check: o}, nil
+	}
+	return opened{}, tenon.Errorf(tenon.CodeConfig, "model '%s': provider %s cannot be used by this version of tenon", name, c.Provider)
+}
+
+// maxModelList bounds the answer of a local server to the question what it serves.
+const maxModelList = 1 << 20
+
+// firstModel asks a local server for the models that it serves.
+func firstModel(ctx context.Context, client *http.Client, url string) (string, bool) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", false
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return "", false
+	}
+	defer res.Body.Close()
+	var list struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	if res.StatusCode != http.StatusOK || json.NewDecoder(io.LimitReader(res.Body, maxModelList)).Decode(&list) != nil || len(list.Data) == 0 {
+		return "", false
+	}
+	return list.Data[0].ID, list.Data[0].ID != ""
+}
