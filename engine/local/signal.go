@@ -85,6 +85,9 @@ func (e *Engine) Cancel(ctx context.Context, run, reason string) error {
 	}
 	now := e.c.Clock.Now().UTC()
 	_, err = e.send(ctx, store.Signal{ID: tenon.NewID("sig", now), Run: run, Kind: tenon.EventCancel, Data: data, Time: now}, e.driveToEnd)
+	if tenon.ErrorCode(err) == tenon.CodeConflict {
+		return nil // it has ended in the meantime
+	}
 	return err
 }
 
@@ -101,7 +104,7 @@ func (e *Engine) send(ctx context.Context, s store.Signal, alone func(context.Co
 			return tenon.Event{}, err
 		}
 		if got.Seq > 0 {
-			return e.event(ctx, s.Run, got.Seq)
+			return e.won(ctx, s, got.Seq)
 		}
 		d, mine, err := e.claim(s.Run, true)
 		if err != nil {
@@ -115,6 +118,9 @@ func (e *Engine) send(ctx context.Context, s store.Signal, alone func(context.Co
 				e.drop(d)
 			}
 			if err != nil {
+				return tenon.Event{}, err
+			}
+			if err := d.refused[s.ID]; err != nil {
 				return tenon.Event{}, err
 			}
 			if ok {
@@ -132,6 +138,16 @@ func (e *Engine) send(ctx context.Context, s store.Signal, alone func(context.Co
 			return tenon.Event{}, cancelled(ctx, s.Run)
 		}
 	}
+}
+
+// won returns the event that settled a signal. One that is not for a step can
+// only lose to the end of the run, or because the core did not want it.
+func (e *Engine) won(ctx context.Context, s store.Signal, seq uint64) (tenon.Event, error) {
+	event, err := e.event(ctx, s.Run, seq)
+	if err == nil && s.Step == "" && event.Kind != s.Kind {
+		return tenon.Event{}, tenon.Errorf(tenon.CodeConflict, "run %s did not take the signal %q after event %d (%s)", s.Run, s.Kind, seq, event.Kind)
+	}
+	return event, err
 }
 
 // mail hands a signal that is in the inbox to the driver of this process.

@@ -1,0 +1,3 @@
+package local
+
+func childMain() {}
