@@ -1,6 +1,9 @@
 package main
 
-// measureP5 measures one agent turn outside model and tool.
+import "errors"
+
+// measureP5 measures one agent turn outside model and tool: in memory, with the
+// journal, and late in a conversation.
 func measureP5(s *session) error {
-	return measureGrowth(s)
+	return errors.Join(measureMemory(s), measureJournal(s), measureGrowth(s))
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -90,4 +91,30 @@ func TestMinPipeEnds(t *testing.T) {
 		t.Error("a call to a server that is gone gave no error")
 	}
 	_ = p.Close()
+}
+
+func TestCommits(t *testing.T) {
+	c, err := OpenCommits(t.Context(), filepath.Join(t.TempDir(), "bare.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			if err := c.Group([]byte("together")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := c.One(t.Context(), []byte("alone")); err != nil {
+		t.Error(err)
+	}
+	var n int
+	if err := c.db.QueryRow("SELECT count(*) FROM rows").Scan(&n); err != nil || n != 21 {
+		t.Errorf("%d rows, %v, want 21", n, err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
 }

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/figures/floor"
+)
+
+// journalRuns is how many runs one round has; together they stay below the size
+// at which SQLite begins its write-ahead log anew, so that all commits can be
+// counted in it.
+const journalRuns = 4
+
+// measureJournal measures runs on a real host with the journal in a file,
+// against as many bare commits of as many bytes as the runs made. The commits are
+// counted where they are: in SQLite's write-ahead log.
+func measureJournal(s *session) error {
+	var values, commits, turns []float64
+	for round := range s.rounds {
+		r, err := s.journalRound(filepath.Join(s.tmp, fmt.Sprintf("journal-%d", round)))
+		if err != nil {
+			return err
+		}
+		perTurn := float64(r.commits) / float64(journalRuns*(instantTurns+1))
+		commits = append(commits, perTurn)
+		turns = append(turns, float64(r.took.Microseconds())/float64(journalRuns*(instantTurns+1)))
+		values = append(values, r.took.Seconds()/(float64(r.commits)*r.bare.Seconds()))
+	}
+	s.add("P5.journal", "turns with the journal against as many bare commits of the same bytes", "ratio", values)
+	s.add("P5.journal.commits", "durable commits of one turn, counted in the write-ahead log", "", commits)
+	s.add("P5.journal.turn", "one turn with the journal, wall time", "µs", turns)
+	return nil
+}
+
+// journaled is what one round saw.
+type journaled struct {
+	took    time.Duration // all runs
+	commits int           // of all runs
+	bare    time.Duration // one bare commit
+}
+
+func (s *session) journalRound(dir string) (r journaled, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return r, err
+	}
+	h, err := host.Open(s.ctx, host.Config{
+		Home:     dir,
+		Models:   map[string]tenon.Model{"instant": instantModel{}},
+		Toolsets: map[string]tenon.Toolset{instantServer: instantTools{}},
+	})
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, h.Close()) }()
+	bare, err := floor.OpenCommits(s.ctx, filepath.Join(dir, "bare.db"))
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, bare.Close()) }()
+
+	// The first run opens what is opened once, and says how many bytes a commit
+	// has.
+	wal := filepath.Join(dir, "tenon.db-wal")
+	before, err := readWAL(wal)
+	if err != nil {
+		return r, err
+	}
+	_, bytes, err := s.journaledRun(h)
+	if err != nil {
+		return r, err
+	}
+	after, err := readWAL(wal)
+	if err != nil {
+		return r, err
+	}
+	each := after.commits - before.commits
+	if each <= 0 {
+		return r, fmt.Errorf("a run left no commit in %s", wal)
+	}
+	row := make([]byte, bytes/each)
+
+	var bareTook time.Duration
+	for range journalRuns {
+		begun := time.Now()
+		for range each {
+			if err := bare.One(s.ctx, row); err != nil {
+				return r, err
+			}
+		}
+		bareTook += time.Since(begun)
+		took, _, err := s.journaledRun(h)
+		if err != nil {
+			return r, err
+		}
+		r.took += took
+	}
+	end, err := readWAL(wal)
+	if err != nil {
+		return r, err
+	}
+	if end.salt != before.salt {
+		return r, errors.New("the write-ahead log began anew during a round, so its commits cannot be counted; lower journalRuns")
+	}
+	r.commits = end.commits - after.commits
+	r.bare = bareTook / time.Duration(journalRuns*each)
+	return r, nil
+}
+
+// journaledRun asks once, follows to the end and returns the time that took and
+// the bytes of the stored events.
+func (s *session) journaledRun(h *host.Host) (took time.Duration, bytes int, err error) {
+	var events []tenon.Event
+	begun := time.Now()
+	for e, err := range h.Run(s.ctx, host.Question{Text: "What is the weather in London?", Model: "instant", MaxTurns: instantTurns + 1}) {
+		if err != nil {
+			return 0, 0, err
+		}
+		if e.Seq > 0 {
+			events = append(events, e)
+			bytes += len(e.Data)
+		}
+	}
+	took = time.Since(begun)
+	return took, bytes, finished(events)
+}
+
+// walState is what a write-ahead log holds.
+type walState struct {
+	salt    uint64
+	commits int
+}
+
+// readWAL counts the commits in a write-ahead log: the frames of the current
+// salt that say how large the database is after them (SQLite file format,
+// section 4.1). A missing file holds none.
+func readWAL(path string) (walState, error) {
+	const header, frameHeader = 32, 24
+	var w walState
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return w, nil
+	} else if err != nil {
+		return w, err
+	}
+	defer f.Close()
+	var b [header]byte
+	if _, err := io.ReadFull(f, b[:]); err != nil {
+		return w, nil // empty as yet
+	}
+	page := int64(binary.BigEndian.Uint32(b[8:]))
+	w.salt = binary.BigEndian.Uint64(b[16:])
+	for offset := int64(header); ; offset += frameHeader + page {
+		if _, err := f.ReadAt(b[:frameHeader], offset); err != nil {
+			return w, nil // the end
+		}
+		if binary.BigEndian.Uint64(b[8:]) != w.salt {
+			return w, nil // what is left of an earlier log
+		}
+		if binary.BigEndian.Uint32(b[4:]) != 0 {
+			w.commits++
+		}
+	}
+}

@@ -1,0 +1,3 @@
+package main
+
+func measureMemory(*session) error { return nil }
