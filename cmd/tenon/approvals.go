@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/host"
+)
+
+func newApprovals(a *app) *cobra.Command {
+	cmd := group("approvals", "Tool calls that wait for a decision: list, allow, deny", "approval")
+	cmd.AddCommand(newApprovalsList(a), newApprovalsDecide(a, tenon.Allow), newApprovalsDecide(a, tenon.Deny))
+	return cmd
+}
+
+func newApprovalsList(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Short:   "List what waits for a decision, oldest first",
+		Long:    "Lists the tool calls that wait for a decision, with the arguments that would be sent.",
+		Example: "  tenon approvals list\n  tenon approvals list -o json",
+		Args:    args(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			h, err := a.open(cmd.Context(), opening{})
+			if err != nil {
+				return err
+			}
+			defer closing(h, &err)
+			list, err := h.Approvals(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return printList(a, list, []string{"id", "tool", "question", "arguments"}, func(p host.Approval) []string {
+				return []string{p.ID, p.Server + "." + p.Remote, shorten(p.Title, 40), string(p.Arguments)}
+			})
+		},
+	}
+}
+
+func newApprovalsDecide(a *app, verdict tenon.Verdict) *cobra.Command {
+	r := agent.Ruling{Verdict: verdict, By: string(tenon.PrincipalLocal)}
+	var edited string
+	const id = "ID is as tenon approvals list shows it, or its beginning, or the run's id where the run waits for one decision."
+	cmd := &cobra.Command{
+		Use:     "allow ID",
+		Short:   "Allow a tool call, as it is or with other arguments",
+		Long:    "Allows a tool call. The run goes on with tenon runs resume. The first decision counts.\n" + id,
+		Example: "  tenon approvals allow run_06d8k2w5\n  tenon approvals allow run_06d8k2w5/1.0 --args '{\"path\":\"notes.txt\"}'",
+		Args:    args(1, 1, "the approval's id"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("args") {
+				o, err := object(edited)
+				if err != nil {
+					return err
+				}
+				r.Arguments = o
+			}
+			return a.approve(cmd.Context(), args[0], r)
+		},
+	}
+	if verdict == tenon.Deny {
+		cmd.Use, cmd.Short = "deny ID", "Deny a tool call; the model is told, with the reason"
+		cmd.Long = "Denies a tool call. The model is told so and goes on without it, after tenon runs resume. The first\ndecision counts.\n" + id
+		cmd.Example = "  tenon approvals deny run_06d8k2w5 --reason \"not on a Friday\""
+		cmd.Flags().StringVar(&r.Reason, "reason", "", "`TEXT` for the model and the journal")
+		return cmd
+	}
+	cmd.Flags().StringVar(&edited, "args", "", "other arguments to send, as a `JSON` object")
+	return cmd
+}
+
+func (a *app) approve(ctx context.Context, id string, r agent.Ruling) (err error) {
+	h, err := a.open(ctx, opening{})
+	if err != nil {
+		return err
+	}
+	defer closing(h, &err)
+	p, err := findApproval(ctx, h, id)
+	if err != nil {
+		return err
+	}
+	won, err := h.Decide(ctx, p.Run, p.Step, r)
+	if err != nil {
+		return err
+	}
+	var first agent.Ruling
+	if json.Unmarshal(won.Data, &first) == nil && first.Verdict != "" && first.Verdict != r.Verdict {
+		return tenon.Errorf(tenon.CodeConflict, "it was decided before: %s by %s at %s", first.Verdict, first.By, a.when(won.Time))
+	}
+	said := map[tenon.Verdict]string{tenon.Allow: "allowed", tenon.Deny: "denied"}[r.Verdict]
+	return a.did(map[string]string{"id": p.ID, "run": p.Run, "step": p.Step, "decision": string(r.Verdict)},
+		"%s: %s.%s %s\ngo on with: tenon runs resume %s", said, safeLine(p.Server), safeLine(p.Remote), shorten(safeLine(string(p.Arguments)), argsShown), p.Run)
+}
+
+// findApproval finds what waits by its id, the beginning of it, or its run.
+func findApproval(ctx context.Context, h *host.Host, id string) (host.Approval, error) {
+	list, err := h.Approvals(ctx)
+	if err != nil {
+		return host.Approval{}, err
+	}
+	var found []host.Approval
+	for _, p := range list {
+		if p.ID == id {
+			return p, nil
+		}
+		if id != "" && strings.HasPrefix(p.ID, id) {
+			found = append(found, p)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return host.Approval{}, tenon.Errorf(tenon.CodeNotFound, "nothing with the id '%s' waits for a decision; tenon approvals list shows what does", id)
+	}
+	var ids []string
+	for _, p := range found {
+		ids = append(ids, p.ID)
+	}
+	return host.Approval{}, tenon.Errorf(tenon.CodeConflict, "'%s' begins the ids of %d approvals: %s", id, len(found), strings.Join(ids, ", "))
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
+)
+
+func newChat(a *app) *cobra.Command {
+	q := &asking{}
+	cmd := &cobra.Command{
+		Use:   "chat [flags]",
+		Short: "Talk with an agent: the same as run, question after question",
+		Long: "Reads questions, one a line, and answers each in the same session. It also takes questions from a pipe.\n\n" +
+			"  /tools    what the agent can call\n  /session  the session's id, to go on later with -s\n  /help     these words\n  /exit     the end, as is Ctrl-D\n\n" +
+			"Ctrl-C stops the answer under way; at the prompt it ends the conversation.",
+		Example: "  tenon chat\n  tenon chat -s -1\n  printf 'Hello\\nAnd in Paris?\\n' | tenon chat --model demo",
+		Args:    args(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := q.check(cmd); err != nil {
+				return err
+			}
+			return a.chat(cmd.Context(), q)
+		},
+	}
+	q.flags(cmd)
+	return cmd
+}
+
+const chatHelp = "/tools    what the agent can call\n/session  the session's id\n/help     these words\n/exit     the end"
+
+func (a *app) chat(ctx context.Context, q *asking) (err error) {
+	h, err := a.open(ctx, q.opening())
+	if err != nil {
+		return err
+	}
+	defer closing(h, &err)
+	if a.inTTY {
+		a.hint("%s", "Ask something. /help shows the other words, Ctrl-D ends.")
+	}
+	// From here on Ctrl-C is about the answer under way, not about the process.
+	signal.Reset(os.Interrupt)
+	var last error
+	for {
+		text, err := a.prompt(ctx)
+		switch {
+		case errors.Is(err, io.EOF):
+			return last
+		case err != nil:
+			return reported{tenon.Errorf(tenon.CodeCancelled, "interrupted")}
+		}
+		switch text = strings.TrimSpace(text); {
+		case text == "":
+		case text == "/exit" || text == "/quit":
+			return last
+		case strings.HasPrefix(text, "/"):
+			if err := a.chatWord(ctx, h, q, text); err != nil {
+				a.note("tenon: %s", err)
+			}
+		default:
+			last = a.chatTurn(ctx, h, q, text)
+			if a.inTTY {
+				last = nil // the person has seen it
+			} else if errorCode(last) == tenon.CodeWaiting {
+				return last // the session is busy until somebody has decided
+			}
+		}
+	}
+}
+
+// prompt reads the next line; Ctrl-C ends it.
+func (a *app) prompt(ctx context.Context) (string, error) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	if !a.inTTY {
+		return a.lines.next(ctx)
+	}
+	_, _ = io.WriteString(a.err, a.errStyle(bold, "> "))
+	text, err := a.lines.next(ctx)
+	if err != nil {
+		a.note("")
+	}
+	return text, err
+}
+
+// chatTurn asks one question; Ctrl-C cancels its run only.
+func (a *app) chatTurn(ctx context.Context, h *host.Host, q *asking, text string) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	context.AfterFunc(ctx, stop) // the second Ctrl-C ends the process the hard way
+	run, err := a.question(ctx, h, q.question(text), q.yes)
+	if run.Session != "" {
+		if _, serr := h.Session(context.WithoutCancel(ctx), run.Session); serr == nil {
+			q.session = run.Session
+		}
+	}
+	if r := (reported{}); err != nil && !errors.As(err, &r) {
+		a.fail(err, nil)
+		err = reported{err}
+	}
+	return err
+}
+
+func (a *app) chatWord(ctx context.Context, h *host.Host, q *asking, text string) error {
+	switch text {
+	case "/help":
+		a.note(chatHelp)
+	case "/session":
+		if q.session == "" {
+			a.note("no session yet: it begins with the first question")
+			return nil
+		}
+		s, err := h.Session(ctx, q.session)
+		if err != nil {
+			return err
+		}
+		a.note("%s", s.ID)
+	case "/tools":
+		snapshot, problems, err := h.Tools(ctx)
+		a.problems(problems)
+		if err != nil {
+			return err
+		}
+		for _, t := range snapshot.Tools() {
+			a.note("%s  %s", safeLine(t.Name), shorten(safeLine(firstLine(t.Description)), a.width()-len(t.Name)-3))
+		}
+	default:
+		a.note("there is no %s%s", text, didYouMean(text, []string{"/tools", "/session", "/help", "/exit"}))
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// A configuration that was found and not named with -c may come with a cloned
+// repository. What it would start or call is shown once, and a person agrees
+// to it; the agreement is remembered for that file and exactly that command or
+// address. Who names the file, agrees by that.
+
+// wish is one thing that a configuration would start or call.
+type wish struct{ key, text string }
+
+// wishes lists everything in a configuration that needs consent, in a stable
+// order.
+func wishes(cfg *config.Config) []wish {
+	var list []wish
+	add := func(path, text string, parts ...string) {
+		sum := sha256.New()
+		for _, p := range append([]string{cfg.Path, path}, parts...) {
+			fmt.Fprintf(sum, "%d:%s", len(p), p)
+		}
+		list = append(list, wish{hex.EncodeToString(sum.Sum(nil)), text})
+	}
+	for name, s := range cfg.Servers {
+		switch {
+		case !s.IsEnabled():
+		case s.InferTransport() == servers.TransportStdio:
+			command := append([]string{s.Command}, s.Args...)
+			text, parts := "start "+shellLine(command), append(slices.Clone(command), s.Cwd, s.EnvFile)
+			if len(s.Env) > 0 {
+				text += ", with " + strings.Join(slices.Sorted(maps.Keys(s.Env)), ", ") + " in its environment"
+			}
+			for _, k := range slices.Sorted(maps.Keys(s.Env)) {
+				parts = append(parts, k+"="+s.Env[k]) // a variable can change what a program loads
+			}
+			add("servers."+name, text, parts...)
+		default:
+			add("servers."+name, "call "+s.URL, s.URL)
+		}
+	}
+	for name, s := range cfg.Secrets {
+		if len(s.Command) > 0 {
+			add("secrets."+name, "start "+shellLine(s.Command), s.Command...)
+		}
+	}
+	for name, m := range cfg.Models {
+		if cfg.Origin("models."+name+".base_url") != "default" {
+			add("models."+name, "call "+m.BaseURL, m.BaseURL)
+		}
+	}
+	slices.SortFunc(list, func(a, b wish) int { return strings.Compare(a.text+a.key, b.text+b.key) })
+	return list
+}
+
+// shellLine shows a command as it would be typed.
+func shellLine(command []string) string {
+	words := make([]string, len(command))
+	for i, w := range command {
+		words[i] = w
+		if w == "" || strings.ContainsAny(w, " \t\n'\"\\$`*?;&|<>(){}[]#~!") {
+			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// consent asks about what was not agreed to before. Errors: denied, waiting
+// where there is nobody to ask.
+func (a *app) consent(ctx context.Context, cfg *config.Config) error {
+	if !cfg.Found {
+		return nil
+	}
+	given := a.readConsent()
+	open := slices.DeleteFunc(wishes(cfg), func(w wish) bool { return given[w.key] })
+	if len(open) == 0 {
+		return nil
+	}
+	if !a.canAsk() {
+		var texts []string
+		for _, w := range open {
+			texts = append(texts, w.text)
+		}
+		return tenon.Errorf(tenon.CodeWaiting, "%s was found, not named, and nobody has agreed yet to what it would do: %s. Look at it, then name it with -c %s",
+			cfg.File, strings.Join(texts, "; "), cfg.File)
+	}
+	a.note("%s was found here and is used for the first time. It would", cfg.File)
+	for _, w := range open {
+		a.note("  %s", safeLine(w.text))
+	}
+	for {
+		answer, err := a.ask(ctx, "Agree? [y]es / [n]o: ")
+		if err != nil {
+			return tenon.Errorf(tenon.CodeCancelled, "interrupted")
+		}
+		switch strings.ToLower(answer) {
+		case "y", "yes":
+			return a.writeConsent(open)
+		case "n", "no":
+			return tenon.Errorf(tenon.CodeDenied, "%s is not used: nobody agreed to what it would start", cfg.File)
+		}
+	}
+}
+
+// agree records the consent to everything in a file that was just written.
+func (a *app) agree(ctx context.Context, file string) error {
+	o := a.configOptions()
+	o.File = file
+	cfg, err := config.Load(ctx, o)
+	if err != nil {
+		return err
+	}
+	return a.writeConsent(wishes(cfg))
+}
+
+// consentFile lies in the user's state folder, outside of any repository.
+func (a *app) consentFile() string {
+	if dir, ok := a.env("XDG_STATE_HOME"); ok {
+		return filepath.Join(dir, "tenon", "consent.json")
+	}
+	if dir, ok := a.env("HOME"); ok {
+		return filepath.Join(dir, ".local", "state", "tenon", "consent.json")
+	}
+	return ""
+}
+
+// readConsent returns what was agreed to. A file that cannot be read is as one
+// that is not there: the person is asked again.
+func (a *app) readConsent() map[string]bool {
+	given := map[string]bool{}
+	if b, err := os.ReadFile(a.consentFile()); err == nil {
+		_ = json.Unmarshal(b, &given)
+	}
+	return given
+}
+
+func (a *app) writeConsent(list []wish) error {
+	file := a.consentFile()
+	if file == "" || len(list) == 0 {
+		return nil
+	}
+	given := a.readConsent()
+	for _, w := range list {
+		given[w.key] = true
+	}
+	b, err := json.MarshalIndent(given, "", "  ")
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(file), 0o700)
+	}
+	var tmp *os.File
+	if err == nil {
+		tmp, err = os.CreateTemp(filepath.Dir(file), "consent-*")
+	}
+	if err == nil {
+		_, err = tmp.Write(append(b, '\n'))
+		if e := tmp.Close(); err == nil {
+			err = e
+		}
+		if err == nil {
+			err = os.Rename(tmp.Name(), file)
+		}
+		if err != nil {
+			_ = os.Remove(tmp.Name()) // the first error says more
+		}
+	}
+	if err != nil {
+		return tenon.Errorf(tenon.CodeStore, "your consent cannot be kept in %s: %w", file, err)
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/host"
+)
+
+// errUndecided says that there is nobody here who could decide.
+var errUndecided = errors.New("undecided")
+
+// decide answers what a run waits for: with yes all of it, else what the person
+// at the terminal says.
+func (a *app) decide(ctx context.Context, h *host.Host, run string, waiting []tenon.Waiting, yes bool) error {
+	if !yes && !a.canAsk() {
+		return errUndecided
+	}
+	for i, w := range waiting {
+		var asked agent.Asking
+		if err := json.Unmarshal(w.Data, &asked); err != nil {
+			return tenon.Errorf(tenon.CodeStore, "what run %s waits for cannot be read: %w", run, err)
+		}
+		if asked.Kind == "input" {
+			return tenon.Errorf(tenon.CodeWaiting, "tool '%s' of server '%s' asks for input, which this version of tenon cannot give at the terminal; the run waits", asked.Remote, asked.Server)
+		}
+		if yes {
+			if _, err := h.Decide(ctx, run, w.Step, agent.Ruling{Verdict: tenon.Allow, By: byYes}); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := a.decideOne(ctx, h, run, w.Step, asked, len(waiting)-i-1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decideOne asks the person until there is a decision that holds.
+func (a *app) decideOne(ctx context.Context, h *host.Host, run, step string, asked agent.Asking, more int) error {
+	a.showAsking(asked, more)
+	for {
+		ruling, err := a.askRuling(ctx, asked)
+		if err != nil {
+			return err
+		}
+		won, err := h.Decide(ctx, run, step, ruling)
+		switch {
+		case err == nil:
+			return a.tellWinner(won, ruling)
+		case tenon.ErrorCode(err) == tenon.CodeInvalid && len(ruling.Arguments) > 0:
+			a.note("%s", err)
+		default:
+			return err
+		}
+	}
+}
+
+// showAsking shows exactly what would be sent, and to whom.
+func (a *app) showAsking(asked agent.Asking, more int) {
+	a.note("")
+	head := "approval required"
+	if more > 0 {
+		head += " (" + plural(more, "other") + " after this)"
+	}
+	_, _ = a.err.Write([]byte(a.errStyle(yellow, head) + "\n"))
+	a.note("  server     %s", safeLine(asked.Server))
+	a.note("  tool       %s", safeLine(asked.Remote))
+	if asked.Reason != "" {
+		a.note("  reason     %s", safeLine(asked.Reason))
+	}
+	a.note("  arguments  %s", niceArgs(asked.Arguments))
+}
+
+// niceArgs indents JSON without changing any value in it. The line breaks are
+// ours; those within strings are escaped by JSON itself.
+func niceArgs(args json.RawMessage) string {
+	var b bytes.Buffer
+	if len(args) == 0 || json.Indent(&b, args, "             ", "  ") != nil {
+		return safeLine(string(args))
+	}
+	lines := strings.Split(b.String(), "\n")
+	for i := range lines {
+		lines[i] = safeLine(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+// askRuling asks for one decision.
+func (a *app) askRuling(ctx context.Context, asked agent.Asking) (agent.Ruling, error) {
+	r := agent.Ruling{By: string(tenon.PrincipalLocal)}
+	for {
+		answer, err := a.ask(ctx, "[y]es once / [n]o, or 'n REASON' / [e]dit the arguments: ")
+		if err != nil {
+			return r, errors.Join(errUndecided, err)
+		}
+		word, rest, _ := strings.Cut(answer, " ")
+		switch strings.ToLower(word) {
+		case "y", "yes":
+			r.Verdict = tenon.Allow
+			return r, nil
+		case "n", "no":
+			r.Verdict, r.Reason = tenon.Deny, strings.TrimSpace(rest)
+			return r, nil
+		case "e", "edit":
+			edited, err := a.edit(ctx, asked.Arguments)
+			if err != nil {
+				a.note("%s", err)
+				continue
+			}
+			r.Verdict, r.Arguments = tenon.Allow, edited
+			return r, nil
+		}
+	}
+}
+
+// edit lets the person change arguments, in $VISUAL or $EDITOR, else on a line.
+func (a *app) edit(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
+	editor, ok := a.env("VISUAL")
+	if !ok {
+		editor, ok = a.env("EDITOR")
+	}
+	text := ""
+	if ok {
+		var err error
+		if text, err = a.inEditor(ctx, strings.Fields(editor), args); err != nil {
+			return nil, err
+		}
+	} else {
+		var err error
+		if text, err = a.ask(ctx, "arguments, as JSON on one line: "); err != nil {
+			return nil, err
+		}
+	}
+	return object(text)
+}
+
+func (a *app) inEditor(ctx context.Context, editor []string, args json.RawMessage) (string, error) {
+	var nice bytes.Buffer
+	if json.Indent(&nice, args, "", "  ") != nil {
+		nice.Write(args)
+	}
+	f, err := os.CreateTemp("", "tenon-arguments-*.json")
+	if err != nil {
+		return "", tenon.Errorf(tenon.CodeInternal, "there is no place for the arguments: %w", err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(append(nice.Bytes(), '\n'))
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		cmd := exec.CommandContext(ctx, editor[0], append(editor[1:], f.Name())...)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, a.out, a.err
+		err = cmd.Run()
+	}
+	if err != nil {
+		return "", tenon.Errorf(tenon.CodeInvalid, "the editor %s: %w", editor[0], err)
+	}
+	b, err := os.ReadFile(f.Name())
+	if err != nil {
+		return "", tenon.Errorf(tenon.CodeInvalid, "the edited arguments cannot be read: %w", err)
+	}
+	return string(b), nil
+}
+
+// object checks that a text is one JSON object and returns its bytes.
+func object(text string) (json.RawMessage, error) {
+	text = strings.TrimSpace(text)
+	var o map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &o); err != nil || o == nil {
+		if err == nil {
+			err = errors.New("it is null")
+		}
+		return nil, tenon.Errorf(tenon.CodeInvalid, "the arguments must be a JSON object: %w", err)
+	}
+	return json.RawMessage(text), nil
+}
+
+// tellWinner says so where somebody else had decided before.
+func (a *app) tellWinner(won tenon.Event, mine agent.Ruling) error {
+	var r agent.Ruling
+	if json.Unmarshal(won.Data, &r) == nil && (r.Verdict != mine.Verdict || r.By != mine.By) {
+		a.note("somebody was faster: %s by %s, %s", r.Verdict, r.By, a.when(won.Time))
+	}
+	return nil
+}

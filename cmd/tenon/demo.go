@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/servers"
+)
+
+const demoQuestion = "What is the weather in London?"
+
+func newDemo(a *app) *cobra.Command {
+	var model string
+	cmd := &cobra.Command{
+		Use:   "demo [QUESTION]",
+		Short: "See an agent answer with the tools of a real MCP server; needs nothing",
+		Long: "Starts tenon's own MCP server as a separate process, offers its tools to a model, and asks. With\n" +
+			"ANTHROPIC_API_KEY or OPENAI_API_KEY, or with an Ollama or llama.cpp server on this machine, that model\n" +
+			"answers any question. Without, a built-in script answers the one question that it knows.",
+		Example: "  tenon demo\n  tenon demo \"What is 17 plus 25?\"\n  tenon demo --model ollama/llama3.2",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text := strings.TrimSpace(strings.Join(args, " "))
+			if text == "" {
+				text = demoQuestion
+			}
+			return a.demo(cmd.Context(), model, text)
+		},
+	}
+	cmd.Flags().StringVar(&model, "model", "", "`MODEL` that answers: provider/name, script:FILE, or demo for the built-in script (default: what is found)")
+	return cmd
+}
+
+func (a *app) demo(ctx context.Context, model, text string) (err error) {
+	exe, err := executable()
+	if err != nil {
+		return err
+	}
+	if model == "" {
+		found, ok := host.DetectModel(ctx, a.lookupEnv, true)
+		if model = found; !ok {
+			model = host.DemoModel
+			a.note("no model key is set and no local model was found: a built-in script answers")
+		} else {
+			a.hint("model %s", found)
+		}
+	}
+	server := servers.Config{Command: exe, Args: []string{"testserver", "--stdio"}}
+	cfg := &config.Config{Servers: map[string]servers.Config{"demo": server.WithDefaults()}}
+	h, err := host.Open(ctx, host.Config{Config: cfg, Home: a.home, Model: model, LookupEnv: a.lookupEnv,
+		Version: version().Version, Logger: a.logger(cfg)})
+	if err != nil {
+		return err
+	}
+	defer closing(h, &err)
+	a.hint("> %s", text)
+	_, err = a.question(ctx, h, host.Question{Text: text}, false)
+	return err
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/host"
+)
+
+// drive follows a run until it has ended: it prints what comes, asks the person
+// where the run waits, and cancels the run when ctx ends. Events up to after
+// were shown before. The error says how the run ended.
+func (a *app) drive(ctx context.Context, h *host.Host, run tenon.Run, after uint64, yes bool) error {
+	work := context.WithoutCancel(ctx) // the run is told to stop, and says when it has
+	stop := context.AfterFunc(ctx, func() {
+		if err := h.Cancel(work, run.ID, "interrupted at the terminal"); err != nil {
+			a.note("tenon: the run cannot be cancelled: %s", err)
+		}
+	})
+	defer stop()
+	f := newFollower(a)
+	if after > 0 {
+		events, err := h.Journal(ctx, run.ID, 0)
+		if err != nil {
+			return err
+		}
+		f.catchUp(events[:min(after, uint64(len(events)))])
+	}
+	for {
+		if err := f.follow(work, h, run.ID); err != nil {
+			a.note("go on with: tenon runs resume %s", run.ID)
+			return err
+		}
+		if f.done != nil || len(f.waiting) == 0 {
+			return a.ended(work, h, run, f)
+		}
+		if err := a.decide(ctx, h, run.ID, f.waiting, yes); err != nil {
+			if errors.Is(err, errUndecided) {
+				return a.rests(work, h, run, f.waiting)
+			}
+			if ctx.Err() == nil {
+				return err
+			}
+		}
+		if ctx.Err() == nil {
+			if err := h.Resume(work, run.ID); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// ended prints what is left to print of a run that has come to its end.
+func (a *app) ended(ctx context.Context, h *host.Host, run tenon.Run, f *follower) error {
+	report, err := h.Report(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	err = runError(report)
+	switch {
+	case a.format == formatJSON:
+		if perr := a.printJSON(report); perr != nil {
+			return perr
+		}
+		if err != nil {
+			a.note("tenon: %s", err)
+			err = reported{err}
+		}
+	case err == nil && report.Stop != tenon.StopEnd:
+		a.note("the answer ended early: %s", report.Stop)
+	}
+	switch {
+	case report.State == tenon.RunFailed:
+		defer a.hint("resume with: tenon runs resume %s", run.ID)
+	case report.State == tenon.RunCompleted && a.errTTY && a.format == formatText && !a.quiet:
+		a.summary(report)
+	}
+	if err != nil && a.format != formatJSON {
+		a.note("tenon: %s", err)
+		if a.format == formatJSONL {
+			_ = a.printJSON(map[string]any{"error": errorJSON(err)}) // the text stands on stderr
+		}
+		err = reported{err}
+	}
+	return err
+}
+
+// runError is how a run ended, as an error; nil if it was completed.
+func runError(r agent.Report) error {
+	switch {
+	case r.State == tenon.RunCompleted:
+		return nil
+	case r.State == tenon.RunCancelled:
+		return tenon.Errorf(tenon.CodeCancelled, "run %s was cancelled", r.Run)
+	case r.Stop.IsLimit() && r.Error != nil:
+		return &tenon.Error{Code: tenon.CodeLimit, Message: r.Error.Message, Err: r.Error}
+	case r.Error != nil:
+		return r.Error
+	case r.State == tenon.RunFailed:
+		return tenon.Errorf(tenon.CodeInternal, "run %s failed and did not say why", r.Run)
+	}
+	return tenon.Errorf(tenon.CodeInternal, "run %s is %s and nobody works on it; go on with: tenon runs resume %s", r.Run, r.State, r.Run)
+}
+
+// summary is the last line at a terminal.
+func (a *app) summary(r agent.Report) {
+	parts := []string{plural(r.Turns, "turn"), plural(len(r.ToolCalls), "tool call")}
+	if n := r.Usage.Input + r.Usage.Output; n > 0 {
+		parts = append(parts, strconv.Itoa(n)+" tokens")
+	}
+	parts = append(parts, "tenon run -s "+r.Session+" goes on")
+	_, _ = io.WriteString(a.err, a.errStyle(dim, strings.Join(parts, " · "))+"\n")
+}
+
+// rests tells of a run that waits and cannot be decided here.
+func (a *app) rests(ctx context.Context, h *host.Host, run tenon.Run, waiting []tenon.Waiting) error {
+	for _, w := range waiting {
+		var asked agent.Asking
+		if err := json.Unmarshal(w.Data, &asked); err != nil {
+			return tenon.Errorf(tenon.CodeStore, "what run %s waits for cannot be read: %w", run.ID, err)
+		}
+		a.note("approval required: %s.%s %s", safeLine(asked.Server), safeLine(asked.Remote), shorten(safeLine(string(asked.Arguments)), argsShown))
+		a.note("  decide with: tenon approvals allow %s   (or deny)", run.ID+"/"+w.Step)
+	}
+	a.note("  then go on:  tenon runs resume %s", run.ID)
+	err := reported{tenon.Errorf(tenon.CodeWaiting, "approval required: run %s waits for %s", run.ID, plural(len(waiting), "decision"))}
+	switch a.format {
+	case formatJSON:
+		report, rerr := h.Report(ctx, run.ID)
+		if rerr != nil {
+			return rerr
+		}
+		if perr := a.printJSON(report); perr != nil {
+			return perr
+		}
+	case formatJSONL:
+		if perr := a.printJSON(map[string]any{"error": errorJSON(err)}); perr != nil {
+			return perr
+		}
+	}
+	return err
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// What servers and models send may hold sequences that move the cursor, set the
+// window's title, or turn the direction of text, so that a terminal shows
+// something else than what is there. Nothing of theirs reaches a terminal
+// unescaped.
+
+// safeText escapes control and direction characters but keeps line breaks and
+// tabs: for text of several lines.
+func safeText(s string) string {
+	return escape(s, func(r rune) bool { return r == '\n' || r == '\t' || !hidden(r) || r == '\u200c' || r == '\u200d' })
+}
+
+// safeLine escapes whatever would not be seen as itself, line breaks too: for
+// one line, and for arguments that a person has to judge.
+func safeLine(s string) string {
+	return escape(s, func(r rune) bool { return !hidden(r) && (r == ' ' || !unicode.IsSpace(r)) })
+}
+
+// hidden reports whether a character is not seen, or changes how others are.
+func hidden(r rune) bool {
+	switch {
+	case r < 0x20, r >= 0x7f && r < 0xa0: // C0, DEL, C1
+		return true
+	case r == '\u2028', r == '\u2029', r == '\u115f', r == '\u1160', r == '\u3164', r == '\uffa0':
+		return true
+	case r >= 0xfe00 && r <= 0xfe0e, r >= 0xe0100 && r <= 0xe01ef: // variation selectors, but for the one of emoji
+		return true
+	}
+	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Co, r)
+}
+
+func escape(s string, keep func(rune) bool) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r == utf8.RuneError || !keep(r) }) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case keep(r):
+			b.WriteString(s[i : i+n])
+		case r == '\r' && strings.HasPrefix(s[i+n:], "\n") && keep('\n'):
+			// a line break of other systems
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r < 0x100:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r < 0x10000:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// shorten cuts a text to at most n characters.
+func shorten(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	r := []rune(s)
+	return string(r[:max(n-1, 0)]) + "…"
+}

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/host"
+)
+
+// follower prints a run as it goes: the model's text on stdout as it comes, a
+// line on stderr for each tool call that ended. It is a fold over the run's
+// events like everything else that shows a run.
+type follower struct {
+	a       *app
+	seq     uint64                   // of the last stored event
+	calls   map[string][]tenon.Event // events of tool calls, by step
+	said    strings.Builder          // text of the model call under way
+	open    bool                     // stdout stands within a line
+	thought bool                     // stderr stands within a line of thinking
+	status  bool                     // stderr shows a status line
+	waiting []tenon.Waiting
+	done    *tenon.DoneData
+}
+
+func newFollower(a *app) *follower {
+	return &follower{a: a, calls: map[string][]tenon.Event{}}
+}
+
+// catchUp takes in events that were shown before.
+func (f *follower) catchUp(events []tenon.Event) {
+	for _, e := range events {
+		f.seq = e.Seq
+		if e.Kind == tenon.EventRetry {
+			f.done = nil
+		}
+		if strings.Contains(e.Step, ".") {
+			f.calls[e.Step] = append(f.calls[e.Step], e)
+		}
+	}
+}
+
+// follow prints events until the run ends or waits.
+func (f *follower) follow(ctx context.Context, h *host.Host, run string) error {
+	f.waiting, f.done = nil, nil
+	defer f.settle()
+	for e, err := range h.Events(ctx, run, f.seq) {
+		if err != nil {
+			return err
+		}
+		if e.Seq > 0 {
+			f.seq = e.Seq
+			if f.a.format == formatJSONL {
+				if err := f.a.printJSON(e); err != nil {
+					return err
+				}
+			}
+		}
+		if err := f.show(e); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+func (f *follower) show(e tenon.Event) error {
+	switch e.Kind {
+	case engine.LiveDelta:
+		return f.delta(e)
+	case engine.LiveReset:
+		var d engine.Delta
+		_ = json.Unmarshal(e.Data, &d) // ours; an unreadable one has no reason to show
+		f.settle()
+		f.said.Reset()
+		f.a.note("the answer starts over: %s", d.Text)
+	case agent.LiveProgress:
+		f.progress(e)
+	case agent.EventModel:
+		return f.answered(e)
+	case engine.EventWaiting:
+		if err := json.Unmarshal(e.Data, &f.waiting); err != nil {
+			return tenon.Errorf(tenon.CodeInternal, "what run %s waits for cannot be read: %w", e.Run, err)
+		}
+	case tenon.EventDone:
+		f.done = &tenon.DoneData{}
+		if err := json.Unmarshal(e.Data, f.done); err != nil {
+			return tenon.Errorf(tenon.CodeStore, "how run %s ended cannot be read: %w", e.Run, err)
+		}
+	case tenon.EventRetry:
+		f.done = nil
+	default:
+		if strings.Contains(e.Step, ".") {
+			f.tool(e)
+		}
+	}
+	return nil
+}
+
+// delta prints a piece of the answer.
+func (f *follower) delta(e tenon.Event) error {
+	var d engine.Delta
+	if err := json.Unmarshal(e.Data, &d); err != nil || d.Text == "" {
+		return nil // nothing to show
+	}
+	switch {
+	case d.Kind == tenon.DeltaText:
+		f.said.WriteString(d.Text)
+		return f.print(d.Text)
+	case d.Kind == tenon.DeltaThinking && f.a.errTTY && f.a.outTTY && f.a.format == formatText && !f.a.quiet:
+		f.clear()
+		f.thought = true
+		fmt.Fprint(f.a.err, f.a.errStyle(dim, safeText(d.Text)))
+	}
+	return nil
+}
+
+func (f *follower) print(text string) error {
+	if f.a.format != formatText || text == "" {
+		return nil
+	}
+	f.clear()
+	if f.thought {
+		f.thought = false
+		f.a.note("")
+	}
+	if f.open = !strings.HasSuffix(text, "\n"); f.a.outTTY {
+		text = safeText(text)
+	}
+	return f.a.write([]byte(text))
+}
+
+// answered completes what was streamed: live events may be missed, the stored
+// answer is whole.
+func (f *follower) answered(e tenon.Event) error {
+	var r tenon.Response
+	if err := json.Unmarshal(e.Data, &r); err != nil || r.Message == nil {
+		return nil // the run's end will say so
+	}
+	said, text := f.said.String(), r.Message.Text()
+	f.said.Reset()
+	rest, ok := strings.CutPrefix(text, said)
+	if !ok {
+		f.settle()
+		rest = text
+	}
+	err := f.print(rest)
+	f.settle()
+	return err
+}
+
+// settle ends the line that stdout stands in, so that what follows begins on a
+// line of its own.
+func (f *follower) settle() {
+	f.clear()
+	if f.open {
+		f.open = false
+		_ = f.a.write([]byte("\n")) // a stdout that is gone is seen at the next text
+	}
+	if f.thought {
+		f.thought = false
+		f.a.note("")
+	}
+}
+
+// tool folds an event of a tool call and prints the call when it ends.
+func (f *follower) tool(e tenon.Event) {
+	f.calls[e.Step] = append(f.calls[e.Step], e)
+	records := agent.Calls(f.calls[e.Step])
+	if len(records) != 1 {
+		return
+	}
+	r := records[0]
+	switch e.Kind {
+	case tenon.EventStarted:
+		f.transient("○ " + callName(r) + " " + shorten(safeLine(string(r.Args)), 60))
+		return
+	case tenon.EventInterrupted, agent.EventInput:
+		return
+	}
+	if r.Outcome == agent.CallOpen || f.a.quiet {
+		return
+	}
+	f.settle()
+	fmt.Fprintln(f.a.err, f.a.callLine(r))
+}
+
+// progress shows a notice of a running call, on a terminal only.
+func (f *follower) progress(e tenon.Event) {
+	var p tenon.Progress
+	if json.Unmarshal(e.Data, &p) != nil {
+		return
+	}
+	name := e.Step
+	if records := agent.Calls(f.calls[e.Step]); len(records) == 1 {
+		name = callName(records[0])
+	}
+	f.transient("○ " + name + " " + progressText(p))
+}
+
+// transient shows a line that the next output replaces.
+func (f *follower) transient(s string) {
+	if !f.a.errTTY || f.a.quiet || f.open || f.thought {
+		return
+	}
+	f.status = true
+	fmt.Fprint(f.a.err, "\r\x1b[K"+f.a.errStyle(dim, shorten(s, f.a.width()-1)))
+}
+
+func (f *follower) clear() {
+	if f.status {
+		f.status = false
+		fmt.Fprint(f.a.err, "\r\x1b[K")
+	}
+}
+
+func progressText(p tenon.Progress) string {
+	s := fmt.Sprintf("%g", p.Progress)
+	if p.Total > 0 {
+		s += fmt.Sprintf("/%g", p.Total)
+	}
+	return strings.TrimSpace(s + " " + safeLine(p.Message))
+}
+
+// argsShown is how much of a call's arguments stands in its line.
+const argsShown = 120
+
+// callLine is what is shown of a tool call that ended.
+func (a *app) callLine(r agent.CallRecord) string {
+	mark, outcome := green, "ok"
+	switch {
+	case r.Outcome == agent.CallDone && r.Success:
+	case r.Outcome == agent.CallDone:
+		mark, outcome = red, "error: "+r.Error
+	case r.Outcome == agent.CallOpen:
+		mark, outcome = yellow, "not ended"
+	default:
+		mark, outcome = red, r.Outcome+": "+r.Error
+		if r.Outcome != agent.CallFailed {
+			mark = yellow
+		}
+	}
+	parts := []string{a.errStyle(mark, "●"), callName(r), a.errStyle(dim, shorten(safeLine(string(r.Args)), argsShown))}
+	if r.Outcome != agent.CallDenied {
+		parts = append(parts, a.errStyle(dim, took(r.Millis)))
+	}
+	return strings.Join(append(parts, a.errStyle(mark, shorten(safeLine(outcome), 160))), " ")
+}
+
+// callName is server.tool, or the name the model used where there is no such
+// tool.
+func callName(r agent.CallRecord) string {
+	if r.Server == "" {
+		return safeLine(r.Name)
+	}
+	return safeLine(r.Server + "." + r.Remote)
+}

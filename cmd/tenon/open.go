@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// opening says what a verb needs of the host.
+type opening struct {
+	adhoc   *adhoc // servers of the command line
+	connect bool   // servers will be started: a configuration that was only found needs consent
+	model   string
+	record  string
+	replay  string
+	set     func(*config.Config) // last changes to the configuration
+}
+
+// open loads the configuration and opens a host on it. Without any
+// configuration there are no servers, and the store is the user's.
+func (a *app) open(ctx context.Context, o opening) (*host.Host, error) {
+	cfg, err := a.load(ctx, o.adhoc)
+	if err != nil {
+		return nil, err
+	}
+	if o.connect {
+		if err := a.consent(ctx, cfg); err != nil {
+			return nil, err
+		}
+	}
+	if o.set != nil {
+		o.set(cfg)
+	}
+	return host.Open(ctx, host.Config{Config: cfg, Home: a.home, Model: o.model, Record: o.record, Replay: o.replay,
+		LookupEnv: a.lookupEnv, Version: version().Version, Logger: a.logger(cfg)})
+}
+
+// load returns the configuration: that of the command line's own server, the
+// file, or an empty one.
+func (a *app) load(ctx context.Context, own *adhoc) (*config.Config, error) {
+	if own.given() {
+		return own.config()
+	}
+	cfg, err := config.Load(ctx, a.configOptions())
+	if tenon.ErrorCode(err) == tenon.CodeNotFound && a.config == "" {
+		return &config.Config{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range cfg.Warnings {
+		a.note("%s", w.Error())
+	}
+	return cfg, nil
+}
+
+func (a *app) configOptions() config.Options {
+	return config.Options{File: a.config, Stdin: a.lines.r, LookupEnv: a.lookupEnv}
+}
+
+// logger writes to stderr. The file's level counts only where the file says it:
+// a command line is quiet by itself.
+func (a *app) logger(cfg *config.Config) *slog.Logger {
+	name := a.logLevel
+	if name == "" && cfg.Origin("telemetry.log_level") != "default" {
+		name = cfg.Telemetry.LogLevel
+	}
+	level := slog.LevelWarn
+	if name != "" {
+		_ = level.UnmarshalText([]byte(name)) // both are checked where they come in
+	}
+	o := &slog.HandlerOptions{Level: level}
+	if cfg.Telemetry.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(a.err, o))
+	}
+	return slog.New(slog.NewTextHandler(a.err, o))
+}
+
+// closing closes a host where the verb had no error of its own to tell.
+func closing(h *host.Host, err *error) {
+	if e := h.Close(); *err == nil {
+		*err = e
+	}
+}
+
+// problems tells of servers whose tools are missing, one line each.
+func (a *app) problems(list []host.Problem) {
+	for _, p := range list {
+		a.note("%s", problemText(p))
+	}
+}
+
+func problemText(p host.Problem) string {
+	text := strings.ReplaceAll(p.Err.Error(), "\n", " ")
+	if p.Server == "" || strings.Contains(text, "'"+p.Server+"'") && strings.HasPrefix(text, "server ") {
+		return text
+	}
+	return "server '" + p.Server + "': " + text
+}
+
+// adhoc is one server that is given on the command line instead of a
+// configuration.
+type adhoc struct {
+	url, protocol string
+	urlGiven      bool
+	headers       []string
+	command       []string
+}
+
+// flags adds the flags that give a server.
+func (s *adhoc) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.url, "url", "", "`URL` of a server, in place of the configuration's")
+	f.StringArrayVar(&s.headers, "header", nil, "HTTP header `NAME:VALUE` for --url; may be repeated")
+	f.StringVar(&s.protocol, "protocol", "", "protocol `REVISION` of that server (default: found out)")
+}
+
+// split takes the command behind -- off the arguments.
+func (s *adhoc) split(cmd *cobra.Command, args []string) ([]string, error) {
+	s.urlGiven = cmd.Flags().Changed("url")
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+		args, s.command = args[:dash], args[dash:]
+		if len(s.command) == 0 {
+			return nil, usage(cmd, "there is no command behind --")
+		}
+	}
+	switch {
+	case s.urlGiven && s.command != nil:
+		return nil, usage(cmd, "a server is given by --url or by a command behind --, not both")
+	case !s.urlGiven && len(s.headers) > 0:
+		return nil, usage(cmd, "--header needs --url")
+	case !s.given() && s.protocol != "":
+		return nil, usage(cmd, "--protocol needs --url or a command behind --")
+	}
+	return args, nil
+}
+
+func (s *adhoc) given() bool { return s != nil && (s.urlGiven || s.command != nil) }
+
+// config makes the configuration that has only this server.
+func (s *adhoc) config() (*config.Config, error) {
+	if s.urlGiven && strings.TrimSpace(s.url) == "" {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "Server URL must not be empty")
+	}
+	c := servers.Config{URL: s.url, Protocol: s.protocol}
+	name := ""
+	if s.urlGiven {
+		u, err := url.Parse(s.url)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, tenon.Errorf(tenon.CodeInvalid, "'%s' is not the URL of a server: it must begin with http:// or https://", s.url)
+		}
+		name = u.Hostname()
+		c.Headers = map[string]string{}
+		for _, h := range s.headers {
+			k, v, ok := strings.Cut(h, ":")
+			if !ok || strings.TrimSpace(k) == "" {
+				return nil, tenon.Errorf(tenon.CodeInvalid, "--header '%s' is not of the form NAME:VALUE", h)
+			}
+			c.Headers[strings.TrimSpace(k)] = strings.TrimSpace(v)
+		}
+	} else {
+		name = serverName(s.command)
+		c.Command, c.Args = s.command[0], s.command[1:]
+	}
+	return &config.Config{Servers: map[string]servers.Config{name: c.WithDefaults()}}, nil
+}
+
+// runners start a program that they find by its name; the server is called after
+// that program.
+var runners = map[string]bool{"npx": true, "uvx": true, "bunx": true, "pipx": true, "node": true, "python": true, "python3": true, "deno": true}
+
+func serverName(command []string) string {
+	name := base(command[0])
+	if !runners[name] {
+		return name
+	}
+	for _, arg := range command[1:] {
+		if arg != "" && arg[0] != '-' && arg != "run" {
+			return base(arg)
+		}
+	}
+	return name
+}
+
+// base is the last part of a path or package name, without version or extension.
+func base(s string) string {
+	name := path.Base(filepath.ToSlash(s))
+	if i := strings.LastIndexByte(name, '@'); i > 0 {
+		name = name[:i]
+	}
+	return strings.TrimPrefix(strings.TrimSuffix(name, path.Ext(name)), "server-")
+}
+
+// connectError says in one line that the server of the command line cannot be
+// used.
+func (s *adhoc) connectError(err error) error {
+	code := errorCode(err)
+	if s.given() && s.urlGiven && (code == tenon.CodeUnreachable || code == tenon.CodeTimeout || code == tenon.CodeProtocol) {
+		return plain{&tenon.Error{Code: code, Message: "Failed to connect to MCP server at " + s.url + ": " + err.Error(), Err: err}}
+	}
+	return err
+}
+
+// executable is the path of this program, for servers that it starts of itself.
+func executable() (string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return "", tenon.Errorf(tenon.CodeInternal, "the path of this program is not known: %w", err)
+	}
+	return exe, nil
+}

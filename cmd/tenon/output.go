@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tenonhq/tenon"
+)
+
+// The values of -o.
+const (
+	formatText  = "text"
+	formatJSON  = "json"
+	formatJSONL = "jsonl"
+)
+
+func (a *app) isJSON() bool { return a.format == formatJSON || a.format == formatJSONL }
+
+// printJSON writes a value on a line of its own, indented on a terminal.
+func (a *app) printJSON(v any) error {
+	b, err := encodeJSON(v)
+	if err != nil {
+		return tenon.Errorf(tenon.CodeInternal, "the result cannot be written as JSON: %w", err)
+	}
+	return a.printRaw(b)
+}
+
+// printRaw writes JSON byte for byte; on a terminal only its white space changes.
+func (a *app) printRaw(b []byte) error {
+	if a.outTTY && a.format != formatJSONL {
+		var nice bytes.Buffer
+		if json.Indent(&nice, b, "", "  ") == nil {
+			b = []byte(safeText(nice.String()))
+		}
+	}
+	return a.write(append(bytes.TrimRight(b, "\n"), '\n'))
+}
+
+func encodeJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimRight(b.Bytes(), "\n"), err
+}
+
+// printList writes a list: an array for json, a line each for jsonl, else a
+// table.
+func printList[T any](a *app, list []T, header []string, row func(T) []string) error {
+	switch a.format {
+	case formatJSON:
+		if list == nil {
+			list = []T{}
+		}
+		return a.printJSON(list)
+	case formatJSONL:
+		for _, v := range list {
+			if err := a.printJSON(v); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	rows := make([][]string, len(list))
+	for i, v := range list {
+		rows[i] = row(v)
+	}
+	return a.table(header, rows)
+}
+
+// table writes rows: aligned under a header on a terminal, else separated by
+// tabs without one. The last column gives way where the terminal is narrow.
+func (a *app) table(header []string, rows [][]string) error {
+	for _, r := range rows {
+		for i, cell := range r {
+			r[i] = safeLine(cell)
+		}
+	}
+	if !a.outTTY {
+		var b strings.Builder
+		for _, r := range rows {
+			b.WriteString(strings.Join(r, "\t") + "\n")
+		}
+		return a.write([]byte(b.String()))
+	}
+	if len(rows) == 0 {
+		a.note("none")
+		return nil
+	}
+	a.fit(header, rows)
+	var b bytes.Buffer
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, strings.ToUpper(strings.Join(header, "\t")))
+	for _, r := range rows {
+		fmt.Fprintln(w, strings.Join(r, "\t"))
+	}
+	_ = w.Flush() // a buffer takes everything
+	first, rest, _ := strings.Cut(b.String(), "\n")
+	return a.write([]byte(a.outStyle(dim, strings.TrimRight(first, " ")) + "\n" + rest))
+}
+
+func (a *app) fit(header []string, rows [][]string) {
+	used, last := 0, len(header)-1
+	for i := range last {
+		widest := len(header[i])
+		for _, r := range rows {
+			widest = max(widest, utf8.RuneCountInString(r[i]))
+		}
+		used += widest + 2
+	}
+	room := max(a.width()-used-1, 16)
+	for _, r := range rows {
+		r[last] = shorten(r[last], room)
+	}
+}
+
+// write sends a result to stdout. A reader that has gone away is not a failure
+// of ours, but the end of the work.
+func (a *app) write(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	if _, err := a.out.Write(b); err != nil {
+		return tenon.Errorf(tenon.CodeCancelled, "stdout cannot be written: %w", err)
+	}
+	return nil
+}
+
+// printText writes text that is not ours, with a line break at its end.
+func (a *app) printText(s string) error {
+	if s == "" {
+		return nil
+	}
+	if !strings.HasSuffix(s, "\n") {
+		s += "\n"
+	}
+	if a.outTTY {
+		s = safeText(s)
+	}
+	return a.write([]byte(s))
+}
+
+// note writes a line for the person, on stderr.
+func (a *app) note(format string, args ...any) {
+	fmt.Fprintln(a.err, safeText(fmt.Sprintf(format, args...)))
+}
+
+// when shows a time: relative on a terminal, else RFC 3339.
+func (a *app) when(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	if !a.outTTY {
+		return t.UTC().Format(time.RFC3339)
+	}
+	d := time.Since(t)
+	switch {
+	case d < 5*time.Second:
+		return "now"
+	case d < time.Minute:
+		return strconv.Itoa(int(d.Seconds())) + "s ago"
+	case d < time.Hour:
+		return strconv.Itoa(int(d.Minutes())) + "m ago"
+	case d < 48*time.Hour:
+		return strconv.Itoa(int(d.Hours())) + "h ago"
+	}
+	return t.Local().Format("2006-01-02 15:04")
+}
+
+// took shows a duration given in milliseconds.
+func took(ms int64) string {
+	d := time.Duration(ms) * time.Millisecond
+	if d >= 10*time.Second {
+		d = d.Round(100 * time.Millisecond)
+	}
+	return d.String()
+}
+
+// plural is "1 tool" or "3 tools".
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+// The styles of text on a terminal (ECMA-48 SGR).
+const (
+	dim    = "2"
+	bold   = "1"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	cyan   = "36"
+)
+
+func (a *app) outStyle(style, s string) string { return paint(a.outColor, style, s) }
+func (a *app) errStyle(style, s string) string { return paint(a.errColor, style, s) }
+
+func paint(on bool, style, s string) string {
+	if !on || s == "" {
+		return s
+	}
+	return "\x1b[" + style + "m" + s + "\x1b[0m"
+}

@@ -1,0 +1,310 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
+)
+
+// stdio is where a command reads and writes.
+type stdio struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// app is one invocation: the streams, the flags that all verbs have, and what is
+// known about the terminal.
+type app struct {
+	stdio
+	lookupEnv func(string) (string, bool)
+	lines     *lineReader
+
+	config   string
+	format   string
+	home     string
+	logLevel string
+	noColor  bool
+	noInput  bool
+	quiet    bool
+
+	inTTY, outTTY, errTTY bool
+	outColor, errColor    bool
+}
+
+// run carries out one command line and returns the exit status.
+func run(ctx context.Context, args []string, s stdio) int {
+	a := &app{stdio: s, lookupEnv: os.LookupEnv, format: formatText}
+	a.lines = newLineReader(s.in)
+	a.look()
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // the second Ctrl-C ends the process the hard way
+	root := newRoot(a)
+	args = countedRefs(root, args)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err != nil && ctx.Err() != nil && errorCode(err) == tenon.CodeCancelled {
+		err = tenon.Errorf(tenon.CodeCancelled, "interrupted")
+	}
+	return a.fail(err, args)
+}
+
+// fail tells of an error, once, and returns the exit status.
+func (a *app) fail(err error, args []string) int {
+	status := exitStatus(err)
+	if r := (reported{}); err == nil || errors.As(err, &r) {
+		return status
+	}
+	if a.isJSON() || wantsJSON(args) {
+		_ = a.printJSON(map[string]any{"error": errorJSON(err)}) // the text follows on stderr
+	}
+	text := err.Error()
+	var bad config.Errors
+	if p := (plain{}); !errors.As(err, &p) && !errors.As(err, &bad) {
+		text = "tenon: " + text
+	}
+	a.note("%s", text)
+	return status
+}
+
+// errorJSON is the form of an error under -o json.
+func errorJSON(err error) any {
+	e := struct {
+		Code    tenon.Code      `json:"code"`
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data,omitempty"`
+		Errors  config.Errors   `json:"errors,omitempty"`
+	}{Code: errorCode(err), Message: err.Error(), Data: errorData(err)}
+	errors.As(err, &e.Errors)
+	return e
+}
+
+// wantsJSON finds the output format in arguments that could not be parsed.
+func wantsJSON(args []string) bool {
+	for i, arg := range args {
+		next := ""
+		if i+1 < len(args) {
+			next = args[i+1]
+		}
+		switch {
+		case arg == "--":
+			return false
+		case (arg == "-o" || arg == "--output") && strings.HasPrefix(next, formatJSON),
+			strings.HasPrefix(arg, "-ojson"), strings.HasPrefix(arg, "-o=json"), strings.HasPrefix(arg, "--output=json"):
+			return true
+		}
+	}
+	return false
+}
+
+// newRoot makes the tree of commands.
+func newRoot(a *app) *cobra.Command {
+	root := group("tenon", "An MCP host: agents that answer with the tools of any MCP server")
+	root.Long = "tenon joins agents to tools. It connects to MCP servers, decides which tools an agent sees and under\n" +
+		"which rules, and runs the agent's loop so that nothing is lost.\n\nBegin with: tenon demo"
+	root.Version = version().Version
+	root.SetVersionTemplate("tenon {{.Version}}\n")
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetUsageTemplate(usageTemplate)
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage(cmd, "%s", err)
+	})
+	f := root.PersistentFlags()
+	f.SortFlags = false
+	f.StringVarP(&a.config, "config", "c", "", "configuration `FILE`; - is stdin (default: tenon.yaml here or above)")
+	f.VarP(&enum{&a.format, []string{formatText, formatJSON, formatJSONL}}, "output", "o", "`FORM` of the result: text, json, jsonl")
+	f.StringVar(&a.home, "home", "", "`FOLDER` of the store (default: .tenon beside the configuration)")
+	f.Var(&enum{&a.logLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "least `LEVEL` that is logged: debug, info, warn, error (default: warn)")
+	f.BoolVar(&a.noColor, "no-color", false, "no colours, as with NO_COLOR")
+	f.BoolVar(&a.noInput, "no-input", false, "ask nothing; what waits for a decision ends with status 8")
+	f.BoolVarP(&a.quiet, "quiet", "q", false, "only results and errors")
+	root.PersistentPreRun = func(*cobra.Command, []string) { a.colours() }
+	root.AddGroup(&cobra.Group{ID: groupDaily, Title: "Everyday:"}, &cobra.Group{ID: groupNouns, Title: "Look at, and act on:"}, &cobra.Group{ID: groupOther, Title: "Setup:"})
+	add := func(id string, cmds ...*cobra.Command) {
+		for _, c := range cmds {
+			c.GroupID = id
+			root.AddCommand(c)
+		}
+	}
+	add(groupDaily, newDemo(a), newRun(a), newChat(a), newInit(a))
+	add(groupNouns, newServers(a), newTools(a), newRuns(a), newSessions(a), newApprovals(a))
+	add(groupOther, newConfig(a), newVersion(a), newMan(a))
+	root.AddCommand(newTestserver(a))
+	root.AddCommand(topics()...)
+	root.SetHelpCommandGroupID(groupOther)
+	root.SetCompletionCommandGroupID(groupOther)
+	return root
+}
+
+// usageTemplate is cobra's, in fewer words.
+const usageTemplate = `Usage:
+  {{if .Runnable}}{{if .HasAvailableSubCommands}}{{.CommandPath}} VERB{{else}}{{.UseLine}}{{end}}{{end}}
+{{- if .Aliases}}
+
+Aliases: {{range $i, $a := .Aliases}}{{if $i}}, {{end}}{{$a}}{{end}}{{end}}
+{{- if .HasExample}}
+
+Examples:
+{{.Example}}{{end}}
+{{- if .HasAvailableSubCommands}}{{$cmds := .Commands}}{{if .Groups}}{{range $group := .Groups}}
+
+{{.Title}}{{range $cmds}}{{if (and (eq .GroupID $group.ID) (or .IsAvailableCommand (eq .Name "help")))}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{else}}
+
+Verbs:{{range $cmds}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{end}}
+{{- if .HasAvailableLocalFlags}}
+
+Flags:
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}
+{{- if .HasAvailableInheritedFlags}}
+
+Flags of all verbs:
+{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}
+{{- if .HasHelpSubCommands}}
+
+Topics (tenon help TOPIC):{{range .Commands}}{{if .IsAdditionalHelpTopicCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}
+`
+
+// The groups in the root's help.
+const (
+	groupDaily = "daily"
+	groupNouns = "nouns"
+	groupOther = "other"
+)
+
+// group makes a command that only has other commands.
+func group(use, short string, aliases ...string) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Aliases: aliases,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return usage(cmd, "there is no verb '%s'%s", args[0], didYouMean(args[0], verbs(cmd)))
+		},
+	}
+}
+
+func verbs(cmd *cobra.Command) []string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return names
+}
+
+// usage is an error of the command line, with where to read on.
+func usage(cmd *cobra.Command, format string, args ...any) error {
+	text := fmt.Sprintf(format, args...)
+	if strings.HasSuffix(text, "?") {
+		return tenon.Errorf(tenon.CodeInvalid, "%s", text)
+	}
+	return tenon.Errorf(tenon.CodeInvalid, "%s; see %s --help", text, cmd.CommandPath())
+}
+
+// args makes a check of the number of arguments that says what is expected.
+func args(least, most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, got []string) error {
+		n := len(got)
+		if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+			n = dash
+		}
+		switch {
+		case n < least:
+			return usage(cmd, "%s is missing", what)
+		case most >= 0 && n > most:
+			return usage(cmd, "'%s' is too much", got[most])
+		}
+		return nil
+	}
+}
+
+// enum is a flag that takes one of several words.
+type enum struct {
+	to   *string
+	list []string
+}
+
+func (e *enum) String() string {
+	if e.to == nil {
+		return ""
+	}
+	return *e.to
+}
+
+func (e *enum) Type() string { return "word" }
+
+func (e *enum) Set(s string) error {
+	if !slices.Contains(e.list, s) {
+		return fmt.Errorf("must be one of %s", strings.Join(e.list, ", "))
+	}
+	*e.to = s
+	return nil
+}
+
+var counted = regexp.MustCompile(`^-[0-9]+$`)
+
+// refMark stands before a "-1" that is an argument, so that it is not taken for
+// a flag.
+const refMark = "last:"
+
+// countedRefs marks arguments such as "-1", which name the last run or session.
+func countedRefs(root *cobra.Command, args []string) []string {
+	if len(args) < 2 || !slices.Contains([]string{"runs", "sessions", "session"}, args[0]) {
+		return args
+	}
+	takes := map[string]bool{}
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		for _, set := range []*pflag.FlagSet{c.Flags(), c.PersistentFlags()} {
+			set.VisitAll(func(f *pflag.Flag) {
+				if f.NoOptDefVal == "" {
+					takes["--"+f.Name], takes["-"+f.Shorthand] = true, true
+				}
+			})
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(root)
+	args = slices.Clone(args)
+	for i := 1; i < len(args); i++ {
+		if counted.MatchString(args[i]) && !takes[args[i-1]] {
+			args[i] = refMark + args[i]
+		}
+	}
+	return args
+}
+
+// ref takes the mark off again; no argument at all is the last one.
+func ref(args []string) string {
+	if len(args) == 0 {
+		return "-1"
+	}
+	return strings.TrimPrefix(args[0], refMark)
+}
+
+var _ pflag.Value = (*enum)(nil)

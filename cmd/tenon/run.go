@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
+)
+
+// asking are the flags of run and chat.
+type asking struct {
+	agent, session, model string
+	noTools, yes          bool
+	maxTurns              int
+	toolChoice            string
+	record, replay        string
+}
+
+func (q *asking) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVarP(&q.agent, "agent", "a", "", "`NAME` of the agent (default: the configuration's)")
+	f.StringVarP(&q.session, "session", "s", "", "session to continue: `ID`, the beginning of one, or -1 for the last (default: a new one)")
+	f.StringVar(&q.model, "model", "", "`MODEL` in place of the agent's: an entry of models, provider/name, script:FILE, or demo")
+	f.BoolVar(&q.noTools, "no-tools", false, "offer no tools to the model")
+	f.BoolVar(&q.yes, "yes", false, "allow every tool call that would ask")
+	f.IntVar(&q.maxTurns, "max-turns", 0, "model requests at most, `N` (default: limits.max_turns)")
+	f.StringVar(&q.toolChoice, "tool-choice", "", "auto, any, none, or the `NAME` of the tool that must be called")
+	f.StringVar(&q.record, "record", "", "write the model's traffic to cassettes in `FOLDER`")
+	f.StringVar(&q.replay, "replay", "", "answer the model's requests from the cassettes in `FOLDER`")
+}
+
+func (q *asking) check(cmd *cobra.Command) error {
+	switch {
+	case cmd.Flags().Changed("max-turns") && q.maxTurns < 1:
+		return usage(cmd, "--max-turns must be at least 1")
+	case q.record != "" && q.replay != "":
+		return usage(cmd, "--record and --replay exclude each other")
+	case cmd.Flags().Changed("session") && q.session == "":
+		return usage(cmd, "--session is empty")
+	}
+	return nil
+}
+
+func (q *asking) opening() opening {
+	return opening{connect: !q.noTools, model: q.model, record: q.record, replay: q.replay}
+}
+
+// byYes is who the journal names where --yes allowed a call.
+const byYes = "--yes"
+
+func (q *asking) question(text string) host.Question {
+	question := host.Question{Text: text, Agent: q.agent, Session: q.session, NoTools: q.noTools, ToolChoice: q.toolChoice, MaxTurns: q.maxTurns}
+	if q.yes {
+		question.Grant = byYes
+	}
+	return question
+}
+
+func newRun(a *app) *cobra.Command {
+	q := &asking{}
+	cmd := &cobra.Command{
+		Use:   "run [flags] QUESTION|-",
+		Short: "Ask an agent, which answers with the tools of the configured servers",
+		Long: "Asks an agent and prints its answer as it comes. Each tool call is one line on stderr when it ends:\n" +
+			"server and tool, arguments, duration, outcome.\n\n" +
+			"A call that is not marked read-only asks first. Without a terminal the run waits, the command ends with\n" +
+			"status 8, and tenon approvals decides. --yes allows all of them; a deny rule still holds.\n\n" +
+			"With -o jsonl every stored event of the run is one line; with -o json the last thing printed is one object\n" +
+			"with answer, state, stop_reason, tool_calls, usage, cost, run and session.",
+		Example: "  tenon run \"What is the weather in London?\"\n" +
+			"  tenon run -s -1 \"And in Paris?\"\n" +
+			"  git diff | tenon run --no-tools -\n" +
+			"  tenon run --model script:steps.yaml -o json \"add 2 and 3\"",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := q.check(cmd); err != nil {
+				return err
+			}
+			text := strings.Join(args, " ")
+			if text == "-" || len(args) == 0 && !a.inTTY {
+				var err error
+				if text, err = a.stdin(); err != nil {
+					return err
+				}
+			}
+			if strings.TrimSpace(text) == "" {
+				return usage(cmd, "the question is missing")
+			}
+			return a.run(cmd.Context(), q, text)
+		},
+	}
+	q.flags(cmd)
+	return cmd
+}
+
+func (a *app) run(ctx context.Context, q *asking, text string) (err error) {
+	h, err := a.open(ctx, q.opening())
+	if err != nil {
+		return err
+	}
+	defer closing(h, &err)
+	if h.Config().File == "" {
+		a.hint("there is no tenon.yaml here, so there are no tools; tenon init writes one")
+	}
+	_, err = a.question(ctx, h, q.question(text), q.yes)
+	return err
+}
+
+// question asks, follows the run to its end and returns its row.
+func (a *app) question(ctx context.Context, h *host.Host, q host.Question, yes bool) (tenon.Run, error) {
+	run, problems, err := h.Start(ctx, q)
+	a.problems(problems)
+	if err != nil {
+		return run, err
+	}
+	return run, a.drive(ctx, h, run, 0, yes)
+}
+
+// hint is a note that --quiet leaves out.
+func (a *app) hint(format string, args ...any) {
+	if !a.quiet {
+		a.note(format, args...)
+	}
+}

@@ -1,0 +1,312 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/host"
+)
+
+func newRuns(a *app) *cobra.Command {
+	cmd := group("runs", "Runs: list, show, events, resume, cancel")
+	cmd.AddCommand(newRunsList(a), newRunsShow(a), newRunsEvents(a), newRunsResume(a), newRunsCancel(a))
+	return cmd
+}
+
+const refHelp = "RUN is an id, the beginning of one, or -1 for the last run, -2 for the one before it."
+
+func newRunsList(a *app) *cobra.Command {
+	var f engine.Filter
+	var state string
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List runs, newest first",
+		Long:    "Lists runs: one for each question, and one for each tools call.",
+		Example: "  tenon runs list\n  tenon runs list --state input_required -o json",
+		Args:    args(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			h, err := a.open(cmd.Context(), opening{})
+			if err != nil {
+				return err
+			}
+			defer closing(h, &err)
+			if f.Session != "" {
+				s, err := h.Session(cmd.Context(), f.Session)
+				if err != nil {
+					return err
+				}
+				f.Session = s.ID
+			}
+			f.State = tenon.RunState(state)
+			list, err := h.Runs(cmd.Context(), f)
+			if err != nil {
+				return err
+			}
+			return printList(a, list, []string{"run", "state", "stop", "updated", "title"}, func(r tenon.Run) []string {
+				return []string{r.ID, string(r.State), string(r.Stop), a.when(r.Updated), r.Title}
+			})
+		},
+	}
+	states := []string{string(tenon.RunWorking), string(tenon.RunInputRequired), string(tenon.RunCompleted), string(tenon.RunFailed), string(tenon.RunCancelled)}
+	cmd.Flags().Var(&enum{&state, states}, "state", "only runs in this `STATE`: "+strings.Join(states, ", "))
+	cmd.Flags().StringVarP(&f.Session, "session", "s", "", "only runs of this session: `ID`, the beginning of one, or -1 for the last")
+	cmd.Flags().IntVarP(&f.Limit, "limit", "n", 50, "at most `N` runs")
+	return cmd
+}
+
+// withRun opens a host and finds a run.
+func (a *app) withRun(ctx context.Context, o opening, args []string, do func(*host.Host, tenon.Run) error) (err error) {
+	h, err := a.open(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer closing(h, &err)
+	run, err := h.RunRow(ctx, ref(args))
+	if err != nil {
+		return err
+	}
+	return do(h, run)
+}
+
+func newRunsShow(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "show [RUN]",
+		Short:   "Show what a run did and what it came to",
+		Long:    "Shows a run, by default the last one: its steps with the time they took, its tool calls, its answer.\n" + refHelp,
+		Example: "  tenon runs show\n  tenon runs show -2 -o json",
+		Args:    args(0, 1, ""),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withRun(cmd.Context(), opening{}, args, func(h *host.Host, run tenon.Run) error {
+				report, err := h.Report(cmd.Context(), run.ID)
+				if err != nil {
+					return err
+				}
+				if a.isJSON() {
+					return a.printJSON(report)
+				}
+				events, err := h.Journal(cmd.Context(), run.ID, 0)
+				if err != nil {
+					return err
+				}
+				return a.showRun(run, report, events)
+			})
+		},
+	}
+}
+
+// showRun draws a run: what it is, a line for each step, the answer.
+func (a *app) showRun(run tenon.Run, r agent.Report, events []tenon.Event) error {
+	var b strings.Builder
+	line := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, "%s %s\n", a.outStyle(dim, fmt.Sprintf("%-8s", name)), safeLine(text))
+		}
+	}
+	line("run", run.ID)
+	line("session", run.Session)
+	line("title", run.Title)
+	line("model", run.Model)
+	state := string(r.State)
+	if r.Stop != "" {
+		state += " (" + string(r.Stop) + ")"
+	}
+	line("state", state)
+	line("began", a.when(run.Created))
+	if r.Usage.Input+r.Usage.Output > 0 {
+		line("tokens", fmt.Sprintf("%d in, %d out", r.Usage.Input, r.Usage.Output))
+	}
+	b.WriteByte('\n')
+	a.steps(&b, events, r.ToolCalls)
+	for _, w := range r.Waiting {
+		fmt.Fprintf(&b, "%s\n", safeLine("waits for a decision: tenon approvals allow "+run.ID+"/"+w.Step))
+	}
+	switch {
+	case r.Error != nil:
+		fmt.Fprintf(&b, "\n%s\n", a.outStyle(red, safeText(r.Error.Message)))
+	case r.Answer != "":
+		fmt.Fprintf(&b, "\n%s\n", safeText(strings.TrimRight(r.Answer, "\n")))
+	}
+	return a.write([]byte(b.String()))
+}
+
+// steps writes a line for each model call and tool call: when it began after the
+// run did, how long it took, how it ended.
+func (a *app) steps(w io.Writer, events []tenon.Event, calls []agent.CallRecord) {
+	byStep := map[string]agent.CallRecord{}
+	for _, c := range calls {
+		byStep[c.Step] = c
+	}
+	began := map[string]time.Time{}
+	for _, e := range events {
+		if e.Kind == tenon.EventStarted {
+			began[e.Step] = e.Time
+		}
+		ends := e.Kind == agent.EventModel || e.Kind == agent.EventResult || e.Kind == agent.EventFailed || e.Kind == tenon.EventUnknown
+		c, isCall := byStep[e.Step]
+		denied := isCall && c.Outcome == agent.CallDenied && (e.Kind == agent.EventDecided || e.Kind == agent.EventDecision)
+		if !ends && !denied {
+			continue
+		}
+		from, ok := began[e.Step]
+		if !ok {
+			from = e.Time
+		}
+		text := "model"
+		switch {
+		case isCall:
+			text = a.stepCall(c)
+		case e.Kind != agent.EventModel:
+			text = a.outStyle(red, "model "+e.Kind)
+		}
+		fmt.Fprintf(w, "%8s %8s  %-5s %s\n", "+"+took(from.Sub(events[0].Time).Milliseconds()), took(e.Time.Sub(from).Milliseconds()), e.Step, text)
+	}
+}
+
+func (a *app) stepCall(c agent.CallRecord) string {
+	outcome := a.outStyle(green, "ok")
+	if !c.Success {
+		outcome = a.outStyle(red, safeLine(shorten(c.Outcome+" "+c.Error, 100)))
+		if c.Outcome == agent.CallDone {
+			outcome = a.outStyle(red, safeLine(shorten("error: "+c.Error, 100)))
+		}
+	}
+	return callName(c) + " " + a.outStyle(dim, shorten(safeLine(string(c.Args)), argsShown)) + " " + outcome
+}
+
+func newRunsEvents(a *app) *cobra.Command {
+	var follow bool
+	var after uint64
+	cmd := &cobra.Command{
+		Use:   "events [RUN]",
+		Short: "Print the journal of a run",
+		Long: "Prints the stored events of a run, by default the last one; with -f it goes on until the run ends or waits.\n" +
+			"Live events such as pieces of text are not stored and not printed. " + refHelp,
+		Example: "  tenon runs events -o jsonl\n  tenon runs events -f run_06d8k2w5",
+		Args:    args(0, 1, ""),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withRun(cmd.Context(), opening{}, args, func(h *host.Host, run tenon.Run) error {
+				if !follow {
+					events, err := h.Journal(cmd.Context(), run.ID, after)
+					if err != nil {
+						return err
+					}
+					return printList(a, events, eventHeader, a.eventRow)
+				}
+				for e, err := range h.Events(cmd.Context(), run.ID, after) {
+					switch {
+					case err != nil:
+						return err
+					case e.Seq == 0:
+						continue
+					case a.isJSON():
+						err = a.printJSON(e)
+					default:
+						err = a.write([]byte(safeLineTabs(a.eventRow(e)) + "\n"))
+					}
+					if err != nil {
+						return err
+					}
+				}
+				return cmd.Context().Err()
+			})
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is still to come")
+	cmd.Flags().Uint64Var(&after, "after", 0, "only events after number `SEQ`")
+	return cmd
+}
+
+var eventHeader = []string{"seq", "time", "step", "kind", "data"}
+
+func (a *app) eventRow(e tenon.Event) []string {
+	at := e.Time.UTC().Format(time.RFC3339Nano)
+	if a.outTTY {
+		at = e.Time.Local().Format("15:04:05.000")
+	}
+	return []string{fmt.Sprint(e.Seq), at, e.Step, e.Kind, shorten(string(e.Data), 300)}
+}
+
+func safeLineTabs(cells []string) string {
+	for i := range cells {
+		cells[i] = safeLine(cells[i])
+	}
+	return strings.Join(cells, "\t")
+}
+
+func newRunsResume(a *app) *cobra.Command {
+	var yes bool
+	var model string
+	cmd := &cobra.Command{
+		Use:   "resume RUN",
+		Short: "Go on with a run that was interrupted, was decided, or failed",
+		Long: "Goes on where the run stands: after a crash, after tenon approvals has decided, or after a failure, which\n" +
+			"gives the run its limits anew. No tool call that has ended is made again. " + refHelp,
+		Example: "  tenon runs resume -1\n  tenon runs resume run_06d8k2w5 --yes",
+		Args:    args(1, 1, "the run"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withRun(cmd.Context(), opening{connect: true, model: model}, args, func(h *host.Host, run tenon.Run) error {
+				return a.resume(cmd.Context(), h, run, yes)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "allow every tool call that would ask")
+	cmd.Flags().StringVar(&model, "model", "", "`MODEL` in place of the run's")
+	return cmd
+}
+
+func (a *app) resume(ctx context.Context, h *host.Host, run tenon.Run, yes bool) error {
+	switch run.State {
+	case tenon.RunCompleted, tenon.RunCancelled:
+		return tenon.Errorf(tenon.CodeConflict, "run %s has ended (%s); tenon run -s %s asks a further question", run.ID, run.State, run.Session)
+	case tenon.RunInputRequired:
+		if yes || a.canAsk() {
+			if err := a.decide(ctx, h, run.ID, run.Waiting, yes); err != nil {
+				return err
+			}
+		}
+	}
+	if err := h.Resume(ctx, run.ID); err != nil {
+		return err
+	}
+	return a.drive(ctx, h, run, run.Seq, yes)
+}
+
+func newRunsCancel(a *app) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:     "cancel RUN",
+		Short:   "Ask a run to end",
+		Long:    "Asks a run to end; what is under way is stopped, by whatever process works on it. " + refHelp,
+		Example: "  tenon runs cancel -1 --reason \"wrong question\"",
+		Args:    args(1, 1, "the run"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withRun(cmd.Context(), opening{}, args, func(h *host.Host, run tenon.Run) error {
+				if run.State.Ended() {
+					return tenon.Errorf(tenon.CodeConflict, "run %s has ended (%s)", run.ID, run.State)
+				}
+				if err := h.Cancel(cmd.Context(), run.ID, reason); err != nil {
+					return err
+				}
+				return a.did(map[string]string{"run": run.ID, "cancelled": reason}, "run %s is cancelled", run.ID)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "`TEXT` for the journal")
+	return cmd
+}
+
+// did tells what was done: an object for JSON, else a sentence.
+func (a *app) did(object any, format string, args ...any) error {
+	if a.isJSON() {
+		return a.printJSON(object)
+	}
+	return a.printText(fmt.Sprintf(format, args...))
+}

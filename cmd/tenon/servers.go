@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// serverInfo is a server as servers list and test print it.
+type serverInfo struct {
+	servers.Status
+	Step      string   `json:"step,omitempty"` // where connecting came to its end
+	ToolNames []string `json:"tool_names,omitempty"`
+}
+
+func newServers(a *app) *cobra.Command {
+	cmd := group("servers", "MCP servers: list, test", "server", "mcp")
+	cmd.AddCommand(newServersList(a), newServersTest(a))
+	return cmd
+}
+
+func newServersList(a *app) *cobra.Command {
+	var static bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the configured servers and how they are",
+		Long: "Connects to every enabled server and says how it is. With --no-connect nothing is started and nothing is\n" +
+			"contacted. A server that cannot be reached is part of the list; it does not make the verb fail.",
+		Example: "  tenon servers list\n  tenon servers list --no-connect -o json",
+		Args:    args(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			h, err := a.open(cmd.Context(), opening{connect: !static})
+			if err != nil {
+				return err
+			}
+			defer closing(h, &err)
+			list := probe(cmd.Context(), h, serverNames(h), !static)
+			return printList(a, list, []string{"name", "state", "transport", "protocol", "tools", "target"}, func(s serverInfo) []string {
+				target := s.Target
+				if s.Error != nil {
+					target = s.Error.Message
+				}
+				return []string{s.Name, string(s.State), s.Transport, s.Protocol, count(s.Tools), target}
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&static, "no-connect", false, "only what the configuration says")
+	return cmd
+}
+
+func newServersTest(a *app) *cobra.Command {
+	s := &adhoc{}
+	cmd := &cobra.Command{
+		Use:   "test [NAME] [--url URL | -- COMMAND ARGS...]",
+		Short: "Connect to servers and show how long each step took",
+		Long: "Connects to the named server, or to all of them, and shows each step of connecting with its duration, the\n" +
+			"protocol revision that was agreed on, and the tools. It fails where a server cannot be reached.",
+		Example: "  tenon servers test\n  tenon servers test demo\n  tenon servers test -- npx -y @modelcontextprotocol/server-everything\n  tenon servers test --url https://mcp.example.com/mcp",
+		Args:    args(0, 1, ""),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			args, err := s.split(cmd, args)
+			if err != nil {
+				return err
+			}
+			return a.testServers(cmd.Context(), s, args)
+		},
+	}
+	s.flags(cmd)
+	return cmd
+}
+
+func (a *app) testServers(ctx context.Context, s *adhoc, names []string) (err error) {
+	h, err := a.open(ctx, opening{adhoc: s, connect: true})
+	if err != nil {
+		return err
+	}
+	defer closing(h, &err)
+	all := serverNames(h)
+	one := len(names) == 1
+	if one && !slices.Contains(all, names[0]) {
+		return tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'%s", names[0], didYouMean(names[0], all))
+	}
+	if !one {
+		names = all
+	}
+	if len(names) == 0 {
+		return tenon.Errorf(tenon.CodeNotFound, "there is no server to test: name one with --url, with a command behind --, or in tenon.yaml")
+	}
+	list := probe(ctx, h, names, true)
+	switch {
+	case a.format == formatJSON && (one || s.given()):
+		err = a.printJSON(list[0])
+	case a.isJSON():
+		err = printList(a, list, nil, nil)
+	default:
+		for _, info := range list {
+			if err = a.printServer(info); err != nil {
+				break
+			}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	for _, info := range list {
+		if info.Error != nil {
+			failed := s.connectError(info.Error)
+			if !a.isJSON() && len(list) == 1 {
+				return failed
+			}
+			return reported{failed}
+		}
+	}
+	return nil
+}
+
+// printServer shows one server that was tested.
+func (a *app) printServer(s serverInfo) error {
+	mark := a.outStyle(green, "✓")
+	if s.Error != nil {
+		mark = a.outStyle(red, "✗")
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s  %s\n", mark, a.outStyle(bold, safeLine(s.Name)), a.outStyle(dim, safeLine(s.Target)))
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "  %s %s\n", a.outStyle(dim, fmt.Sprintf("%-9s", name)), safeLine(fmt.Sprintf(format, args...)))
+	}
+	if s.Server != "" {
+		line("server", "%s", s.Server)
+	}
+	if s.Protocol != "" {
+		line("protocol", "%s over %s", s.Protocol, s.Transport)
+	}
+	var phases []string
+	for _, p := range s.Phases {
+		phases = append(phases, p.Name+" "+took(p.Millis))
+	}
+	if len(phases) > 0 {
+		line("phases", "%s", strings.Join(phases, ", "))
+	}
+	if s.Error != nil {
+		line("error", "%s", s.Error.Message)
+	} else {
+		line("tools", "%d: %s", len(s.ToolNames), strings.Join(s.ToolNames, ", "))
+	}
+	return a.write([]byte(b.String()))
+}
+
+func serverNames(h *host.Host) []string {
+	var names []string
+	for _, name := range h.Config().ServerNames() { // file order
+		if h.Servers()[name] != nil {
+			names = append(names, name)
+		}
+	}
+	for name := range h.Servers() {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// probe connects to servers, all at once, and says how they are.
+func probe(ctx context.Context, h *host.Host, names []string, connect bool) []serverInfo {
+	list := make([]serverInfo, len(names))
+	var wg sync.WaitGroup
+	for i, name := range names {
+		wg.Go(func() {
+			info := &list[i]
+			var err error
+			if connect {
+				var tools []tenon.Tool
+				tools, err = h.Servers()[name].Tools(ctx)
+				for _, t := range tools {
+					info.ToolNames = append(info.ToolNames, t.Remote)
+				}
+			}
+			info.Status = h.Servers()[name].Status()
+			if err == nil {
+				return
+			}
+			if info.Error == nil {
+				info.Error = &tenon.Error{Code: tenon.ErrorCode(err), Message: err.Error(), Err: err}
+			}
+			if n := len(info.Phases); n > 0 {
+				info.Step = info.Phases[n-1].Name
+			}
+		})
+	}
+	wg.Wait()
+	return list
+}
+
+func count(n int) string {
+	if n < 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/host"
+)
+
+func newSessions(a *app) *cobra.Command {
+	cmd := group("sessions", "Conversations: list, show", "session")
+	cmd.AddCommand(newSessionsList(a), newSessionsShow(a))
+	return cmd
+}
+
+func newSessionsList(a *app) *cobra.Command {
+	limit := 50
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List conversations, the last one used first",
+		Long:    "Lists conversations. tenon run -s ID goes on with one.",
+		Example: "  tenon sessions list\n  tenon sessions list -o json",
+		Args:    args(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			h, err := a.open(cmd.Context(), opening{})
+			if err != nil {
+				return err
+			}
+			defer closing(h, &err)
+			list, err := h.Sessions(cmd.Context(), limit)
+			if err != nil {
+				return err
+			}
+			return printList(a, list, []string{"session", "agent", "runs", "updated", "title"}, func(s tenon.Session) []string {
+				return []string{s.ID, s.Agent, strconv.Itoa(s.Runs), a.when(s.Updated), s.Title}
+			})
+		},
+	}
+	cmd.Flags().IntVarP(&limit, "limit", "n", limit, "at most `N` sessions")
+	return cmd
+}
+
+// sessionInfo is a session as sessions show -o json prints it.
+type sessionInfo struct {
+	tenon.Session
+	Messages []*tenon.Message `json:"messages"`
+	RunList  []tenon.Run      `json:"run_list"`
+}
+
+func newSessionsShow(a *app) *cobra.Command {
+	var calls bool
+	cmd := &cobra.Command{
+		Use:   "show [SESSION]",
+		Short: "Show a conversation, or the tool calls made in it",
+		Long: "Shows a conversation, by default the last one: what was asked, what tools were called, what was answered.\n" +
+			"With --tools it is the audit record of all its tool calls: server, tool, arguments, who decided, outcome,\n" +
+			"duration and a hash of the result. SESSION is an id, the beginning of one, or -1 for the last.",
+		Example: "  tenon sessions show\n  tenon sessions show -1 --tools -o json",
+		Args:    args(0, 1, ""),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			h, err := a.open(cmd.Context(), opening{})
+			if err != nil {
+				return err
+			}
+			defer closing(h, &err)
+			s, err := h.Session(cmd.Context(), ref(args))
+			if err != nil {
+				return err
+			}
+			if calls {
+				return a.sessionCalls(cmd.Context(), h, s)
+			}
+			return a.showSession(cmd.Context(), h, s)
+		},
+	}
+	cmd.Flags().BoolVar(&calls, "tools", false, "the audit record of the tool calls")
+	return cmd
+}
+
+func (a *app) sessionCalls(ctx context.Context, h *host.Host, s tenon.Session) error {
+	list, err := h.Calls(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	header := []string{"run", "step", "tool", "decision", "by", "outcome", "duration", "arguments"}
+	return printList(a, list, header, func(c agent.CallRecord) []string {
+		outcome := c.Outcome
+		if c.Outcome == agent.CallDone && !c.Success {
+			outcome = "error"
+		}
+		return []string{c.Run, c.Step, callName(c), string(c.Verdict), c.By, outcome, took(c.Millis), string(c.Args)}
+	})
+}
+
+func (a *app) showSession(ctx context.Context, h *host.Host, s tenon.Session) error {
+	messages, err := h.Messages(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	if a.isJSON() {
+		runs, err := h.Runs(ctx, engine.Filter{Session: s.ID, Limit: 1000})
+		if err != nil {
+			return err
+		}
+		if messages == nil {
+			messages = []*tenon.Message{}
+		}
+		return a.printJSON(sessionInfo{s, messages, runs})
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", a.outStyle(dim, safeLine(s.ID+"  "+plural(s.Runs, "run")+"  "+a.when(s.Updated))))
+	for _, m := range messages {
+		a.showMessage(&b, m)
+	}
+	return a.write([]byte(b.String()))
+}
+
+// resultShown is how much of a tool's result stands in a conversation.
+const resultShown = 400
+
+func (a *app) showMessage(b *strings.Builder, m *tenon.Message) {
+	for _, p := range m.Parts {
+		switch {
+		case p.Type == tenon.PartText && p.Text != "" && m.Role == tenon.RoleUser:
+			fmt.Fprintf(b, "\n%s\n", a.outStyle(bold, "> "+safeText(strings.TrimSpace(p.Text))))
+		case p.Type == tenon.PartText && p.Text != "":
+			fmt.Fprintf(b, "\n%s\n", safeText(strings.TrimSpace(p.Text)))
+		case p.Type == tenon.PartThinking && p.Text != "":
+			fmt.Fprintf(b, "\n%s\n", a.outStyle(dim, safeText(strings.TrimSpace(p.Text))))
+		case p.Call != nil:
+			fmt.Fprintf(b, "\n%s %s %s\n", a.outStyle(cyan, "●"), safeLine(p.Call.Name), a.outStyle(dim, safeLine(string(p.Call.Arguments)+p.Call.Malformed)))
+		case p.Result != nil:
+			mark := green
+			if p.Result.IsError {
+				mark = red
+			}
+			r := tenon.Result{Content: p.Result.Content}
+			fmt.Fprintf(b, "  %s %s\n", a.outStyle(mark, "→"), a.outStyle(dim, shorten(safeLine(r.Text()), resultShown)))
+		}
+	}
+}

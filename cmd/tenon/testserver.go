@@ -1,0 +1,17 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+)
+
+func newTestserver(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:                "testserver",
+		Short:              "The MCP server for tests: answers, and fails on demand",
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return nil
+		},
+	}
+}

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
+)
+
+func newToolsCall(a *app) *cobra.Command {
+	s := &adhoc{}
+	var params string
+	cmd := &cobra.Command{
+		Use:   "call NAME [KEY=TEXT | KEY:=JSON]... [--params JSON] [--url URL | -- COMMAND ARGS...]",
+		Short: "Call one tool",
+		Long: "Calls a tool and prints the text of its result; progress is shown on stderr. With -o json the result is\n" +
+			"printed byte for byte as the server sent it; with -o jsonl progress comes first, a line each.\n\n" +
+			"Parameters are one JSON object (--params, @FILE or - for stdin), or words: KEY=TEXT is a text, KEY:=JSON any\n" +
+			"other value. Your call is itself the permission: nothing asks, but a deny rule still holds (status 7). An\n" +
+			"error of the tool ends with status 5.\n\n" + adhocHelp,
+		Example: "  tenon tools call get_weather location=London\n  tenon tools call add a:=2 b:=3\n" +
+			"  tenon tools call add --params '{\"a\":2,\"b\":3}' -o json\n" +
+			"  tenon tools call echo message=hello -- npx -y @modelcontextprotocol/server-everything",
+		Args: args(1, -1, "the tool's name"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			args, err := s.split(cmd, args)
+			if err != nil {
+				return err
+			}
+			raw, err := a.parameters(params, cmd.Flags().Changed("params"), args[1:])
+			if err != nil {
+				return err
+			}
+			return a.callTool(cmd.Context(), s, args[0], raw)
+		},
+	}
+	cmd.Flags().StringVar(&params, "params", "", "parameters as a `JSON` object, @FILE, or - for stdin")
+	s.flags(cmd)
+	return cmd
+}
+
+// parameters reads the arguments of a call.
+func (a *app) parameters(params string, given bool, words []string) (json.RawMessage, error) {
+	if !given {
+		return wordParams(words)
+	}
+	if len(words) > 0 {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "parameters are given by --params or as words, not both: '%s'", words[0])
+	}
+	if file, ok := strings.CutPrefix(params, "@"); ok {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return nil, tenon.Errorf(tenon.CodeInvalid, "--params: %w", err)
+		}
+		params = string(b)
+	} else if params == "-" {
+		var err error
+		if params, err = a.stdin(); err != nil {
+			return nil, err
+		}
+	}
+	return object(params)
+}
+
+// wordParams makes a JSON object of KEY=TEXT and KEY:=JSON (as httpie does).
+// Numbers stay as they are written.
+func wordParams(words []string) (json.RawMessage, error) {
+	seen := map[string]bool{}
+	out := []byte{'{'}
+	for _, w := range words {
+		key, value, ok := strings.Cut(w, "=")
+		isJSON := strings.HasSuffix(key, ":")
+		key = strings.TrimSuffix(key, ":")
+		switch {
+		case !ok || key == "":
+			return nil, tenon.Errorf(tenon.CodeInvalid, "parameter '%s' is not of the form KEY=TEXT or KEY:=JSON", w)
+		case seen[key]:
+			return nil, tenon.Errorf(tenon.CodeInvalid, "parameter '%s' is given twice", key)
+		case isJSON && !json.Valid([]byte(value)):
+			return nil, tenon.Errorf(tenon.CodeInvalid, "parameter '%s': '%s' is not JSON; for a text write %s=TEXT", key, value, key)
+		}
+		seen[key] = true
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		k, err := encodeJSON(key)
+		if err != nil {
+			return nil, tenon.Errorf(tenon.CodeInvalid, "parameter '%s': %w", w, err)
+		}
+		v := []byte(value)
+		if !isJSON {
+			if v, err = encodeJSON(value); err != nil {
+				return nil, tenon.Errorf(tenon.CodeInvalid, "parameter '%s': %w", w, err)
+			}
+		}
+		out = append(append(append(out, k...), ':'), v...)
+	}
+	return append(out, '}'), nil
+}
+
+func (a *app) callTool(ctx context.Context, s *adhoc, name string, params json.RawMessage) (err error) {
+	h, err := a.open(ctx, opening{adhoc: s, connect: true})
+	if err != nil {
+		return err
+	}
+	defer closing(h, &err)
+	f := newFollower(a)
+	progress := func(p tenon.Progress) {
+		switch {
+		case a.format == formatJSONL:
+			_ = a.printJSON(map[string]any{"kind": "progress", "data": p}) // a stdout that is gone shows at the result
+		case a.errTTY:
+			f.transient("○ " + safeLine(name) + " " + progressText(p))
+		default:
+			a.hint("%s %s", name, progressText(p))
+		}
+	}
+	result, run, err := h.CallTool(ctx, name, params, progress)
+	if run == "" && errorCode(err) == tenon.CodeNotFound {
+		if name, err = a.otherName(ctx, h, s, name); err == nil {
+			result, run, err = h.CallTool(ctx, name, params, progress)
+		}
+	}
+	f.clear()
+	if err != nil {
+		if err = s.connectError(err); run != "" {
+			return direct{err}
+		}
+		return err
+	}
+	return a.printResult(name, result)
+}
+
+// otherName looks for the tool that was meant where there is none of that name.
+func (a *app) otherName(ctx context.Context, h *host.Host, s *adhoc, name string) (string, error) {
+	snapshot, err := a.tools(ctx, h, s)
+	if err != nil {
+		return "", err
+	}
+	t, err := findTool(snapshot, name)
+	if err != nil {
+		return "", err
+	}
+	return t.Name, nil
+}
+
+// printResult prints what a call gave. A failure that the tool reports is an
+// error of code tool_error.
+func (a *app) printResult(name string, r *tenon.Result) error {
+	var failed error
+	if r.IsError {
+		text := strings.TrimSpace(r.Text())
+		if text == "" {
+			text = "it gave no reason"
+		}
+		failed = direct{tenon.Errorf(tenon.CodeTool, "tool '%s' reported an error: %s", name, text)}
+	}
+	switch a.format {
+	case formatText:
+		if failed != nil {
+			return failed
+		}
+		for _, c := range r.Content {
+			if c.Type != tenon.ContentText {
+				a.hint("%s", contentNote(c))
+			}
+		}
+		return a.printText(r.Text())
+	case formatJSONL:
+		raw, err := encodeJSON(r)
+		if err != nil {
+			return tenon.Errorf(tenon.CodeProtocol, "the result of tool '%s' is not JSON: %w", name, err)
+		}
+		line := append(append([]byte(`{"kind":"result","data":`), raw...), '}')
+		if err := a.printRaw(line); err != nil || failed == nil {
+			return err
+		}
+	default:
+		raw := []byte(r.Raw)
+		if len(raw) == 0 {
+			var err error
+			if raw, err = encodeJSON(r); err != nil {
+				return tenon.Errorf(tenon.CodeProtocol, "the result of tool '%s' is not JSON: %w", name, err)
+			}
+		}
+		if err := a.printRaw(raw); err != nil || failed == nil {
+			return err
+		}
+	}
+	a.note("tenon: %s", failed)
+	return reported{failed}
+}
+
+// contentNote stands for a block that is not text.
+func contentNote(c tenon.Content) string {
+	parts := []string{c.Type}
+	if c.MimeType != "" {
+		parts = append(parts, c.MimeType)
+	}
+	if c.URI != "" {
+		parts = append(parts, c.URI)
+	}
+	if c.Data != "" {
+		parts = append(parts, plural(base64.RawStdEncoding.DecodedLen(len(strings.TrimRight(c.Data, "="))), "byte"))
+	}
+	return "[" + safeLine(strings.Join(parts, " ")) + "; -o json shows it]"
+}
+
+// errorData finds the data that a peer sent with an error.
+func errorData(err error) json.RawMessage {
+	var e interface{ ErrorData() json.RawMessage }
+	if errors.As(err, &e) {
+		return e.ErrorData()
+	}
+	return nil
+}
