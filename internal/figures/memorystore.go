@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/engine/local"
+	"github.com/tenonhq/tenon/store"
+)
+
+// memoryStore is the least that the engine takes for a store: journals in
+// memory, and nobody who signals.
+type memoryStore struct {
+	store.Inbox // without any signals, so none of its other methods is called
+
+	mu   sync.Mutex
+	runs map[string]*memoryRun
+}
+
+type memoryRun struct {
+	row    tenon.Run
+	events []tenon.Event
+}
+
+func newMemoryStore() *memoryStore { return &memoryStore{runs: map[string]*memoryRun{}} }
+
+func (m *memoryStore) forget(run string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.runs, run)
+}
+
+// Append implements [store.Journal].
+func (m *memoryStore) Append(_ context.Context, a store.Append) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if a.Create != nil {
+		m.runs[a.Run] = &memoryRun{row: *a.Create}
+	}
+	r := m.runs[a.Run]
+	if r == nil {
+		return tenon.Errorf(tenon.CodeNotFound, "no run %s", a.Run)
+	}
+	r.events = append(r.events, a.Events...)
+	r.row.Seq = uint64(len(r.events))
+	if a.State != "" {
+		r.row.State, r.row.Stop, r.row.Waiting = a.State, a.Stop, a.Waiting
+	}
+	return nil
+}
+
+// Events implements [store.Journal].
+func (m *memoryStore) Events(_ context.Context, run string, after uint64, limit int) ([]tenon.Event, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.runs[run]
+	if r == nil {
+		return nil, tenon.Errorf(tenon.CodeNotFound, "no run %s", run)
+	}
+	events := r.events[min(after, uint64(len(r.events))):]
+	if limit > 0 {
+		events = events[:min(limit, len(events))]
+	}
+	return slices.Clone(events), nil
+}
+
+// Run implements [store.Journal].
+func (m *memoryStore) Run(_ context.Context, id string) (tenon.Run, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r := m.runs[id]; r != nil {
+		return r.row, nil
+	}
+	return tenon.Run{}, tenon.Errorf(tenon.CodeNotFound, "no run %s", id)
+}
+
+// Runs implements [store.Journal].
+func (m *memoryStore) Runs(context.Context, store.RunFilter) ([]tenon.Run, error) { return nil, nil }
+
+// Signals implements [store.Inbox].
+func (m *memoryStore) Signals(context.Context, string) ([]store.Signal, error) { return nil, nil }
+
+// Acquire implements [store.Leases].
+func (m *memoryStore) Acquire(string) (func(), bool, error) { return func() {}, true, nil }
+
+// Held implements [store.Leases].
+func (m *memoryStore) Held(string) (bool, error) { return false, nil }
+
+// Changed implements [store.Leases]: nothing is changed by anybody else.
+func (m *memoryStore) Changed(context.Context) <-chan struct{} { return make(chan struct{}) }
+
+var _ local.Store = (*memoryStore)(nil)
