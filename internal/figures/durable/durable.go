@@ -1,0 +1,231 @@
+// Package durable measures what journals cost: P7 and P8 of the project's goals.
+// It stands beside the engine and the store, not below or above them: the
+// program that makes the figures and this package's own benchmarks call it.
+//
+//	Steps    P7.steps   steps/s of the engine ÷ bare group-committed inserts
+//	Resume   P7.resume  seconds from opening the store to the last run at work
+//	Waiting  P8.runs    bytes that runs waiting for a signal add to the process
+//
+// All three use the embedded engine, the SQLite store with all its indexes, and
+// a core that does nothing but count, so that what is measured is the journal.
+// Figures that are compared are taken in one run and in turns, because absolute
+// ones drift with the machine.
+package durable
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/engine/local"
+	"github.com/tenonhq/tenon/store/sqlite"
+)
+
+// ResultSize is the size of a step's result in bytes.
+const ResultSize = 1024
+
+// script is the spec of the counting core: so many steps, then, if Wait is set,
+// a step that waits.
+type script struct {
+	Steps int  `json:"steps"`
+	Wait  bool `json:"wait,omitempty"`
+}
+
+func (s script) spec(run string) engine.Spec {
+	data, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // an int and a bool
+	}
+	return engine.Spec{Run: tenon.Run{ID: run, Session: "session_" + run, Core: "count@1"}, Data: data}
+}
+
+// counter is the core.
+type counter struct {
+	script
+	over    int
+	running bool
+	ended   bool
+}
+
+func newCounter(_ context.Context, spec engine.Spec) (tenon.Core, error) {
+	c := &counter{}
+	if err := json.Unmarshal(spec.Data, &c.script); err != nil {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "script: %w", err)
+	}
+	return c, nil
+}
+
+func (c *counter) Apply(e tenon.Event) error {
+	switch e.Kind {
+	case tenon.EventStarted:
+		c.running = true
+	case tenon.EventInterrupted:
+		c.running = false
+	case "result", "go", tenon.EventUnknown:
+		c.running = false
+		c.over++
+	case tenon.EventDone:
+		c.ended = true
+	}
+	return nil
+}
+
+func (c *counter) Next() []tenon.Command {
+	switch {
+	case c.ended || c.running:
+		return nil
+	case c.over < c.Steps:
+		return []tenon.Command{{Step: fmt.Sprint(c.over), Kind: "call", Idempotent: true}}
+	case c.Wait && c.over == c.Steps:
+		return []tenon.Command{{Step: fmt.Sprint(c.over), Kind: tenon.CommandWait, Data: json.RawMessage(`{"kind":"approval","name":"tool"}`)}}
+	}
+	return []tenon.Command{{Kind: tenon.CommandDone, Data: json.RawMessage(`{"state":"completed","stop_reason":"stop"}`)}}
+}
+
+var result = json.RawMessage(`"` + string(bytes.Repeat([]byte("x"), ResultSize-2)) + `"`)
+
+func do(context.Context, string, engine.Attempt, func(tenon.Event)) ([]tenon.Event, error) {
+	return []tenon.Event{{Kind: "result", Data: result}}, nil
+}
+
+// place is an engine on a store.
+type place struct {
+	*local.Engine
+	store *sqlite.Store
+}
+
+func open(ctx context.Context, dir string, do engine.Do) (*place, error) {
+	st, err := sqlite.Open(ctx, sqlite.Config{Path: filepath.Join(dir, "tenon.db")})
+	if err != nil {
+		return nil, err
+	}
+	e, err := local.New(local.Config{Store: st, NewCore: newCounter, Do: do})
+	if err != nil {
+		_ = st.Close() // err says more
+		return nil, err
+	}
+	return &place{e, st}, nil
+}
+
+func (p *place) close() error {
+	err := p.Engine.Close()
+	if serr := p.store.Close(); err == nil {
+		err = serr
+	}
+	return err
+}
+
+// StepsConfig says how much is measured. Zero fields take the goal's values.
+type StepsConfig struct {
+	Writers int // 100: concurrent runs, and writers of the bare inserts
+	Steps   int // 100: of each of them
+	Rounds  int // 5
+}
+
+// StepsFigure is what Steps measured: medians of all rounds.
+type StepsFigure struct {
+	Engine float64 // steps/s
+	Bare   float64 // inserts/s
+	Ratio  float64 // median of the rounds' Engine ÷ Bare
+}
+
+// Steps measures durable steps per second: each step is recorded as started,
+// carried out, and its result of 1 KiB stored, with many runs at a time. Bare
+// inserts write the same results into a plain table, as many writers, in
+// transactions that all waiting writers share. Dir must be empty.
+func Steps(ctx context.Context, dir string, c StepsConfig) (StepsFigure, error) {
+	if c.Writers == 0 {
+		c.Writers = 100
+	}
+	if c.Steps == 0 {
+		c.Steps = 100
+	}
+	if c.Rounds == 0 {
+		c.Rounds = 5
+	}
+	p, err := open(ctx, filepath.Join(dir, "engine"), do)
+	if err != nil {
+		return StepsFigure{}, err
+	}
+	b, err := openBare(filepath.Join(dir, "bare.db"))
+	if err != nil {
+		_ = p.close() // err says more
+		return StepsFigure{}, err
+	}
+	var engines, bares, ratios []float64
+	for round := range c.Rounds {
+		bare, err := b.round(round, c.Writers, c.Steps)
+		if err != nil {
+			return StepsFigure{}, err
+		}
+		eng, err := p.round(ctx, round, c.Writers, c.Steps)
+		if err != nil {
+			return StepsFigure{}, err
+		}
+		engines, bares, ratios = append(engines, eng), append(bares, bare), append(ratios, eng/bare)
+	}
+	if err := b.close(); err != nil {
+		return StepsFigure{}, err
+	}
+	return StepsFigure{median(engines), median(bares), median(ratios)}, p.close()
+}
+
+func (p *place) round(ctx context.Context, round, runs, steps int) (perSecond float64, err error) {
+	began := time.Now()
+	err = each(runs, runs, func(i int) error {
+		id := fmt.Sprintf("run_%03d_%05d", round, i)
+		return p.finish(ctx, script{Steps: steps}.spec(id))
+	})
+	return float64(runs*steps) / time.Since(began).Seconds(), err
+}
+
+// finish runs one run to its end or until it waits.
+func (p *place) finish(ctx context.Context, spec engine.Spec) error {
+	if err := p.Start(ctx, spec); err != nil {
+		return err
+	}
+	for _, err := range p.Events(ctx, spec.Run.ID, 0) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// each calls f for 0 to n-1, so many at a time, and returns the first error.
+func each(n, at int, f func(int) error) error {
+	next := make(chan int)
+	errs := make(chan error, at)
+	var wg sync.WaitGroup
+	for range at {
+		wg.Go(func() {
+			for i := range next {
+				if err := f(i); err != nil {
+					select {
+					case errs <- err:
+					default:
+					}
+				}
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	close(errs)
+	return <-errs
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[len(sorted)/2]
+}

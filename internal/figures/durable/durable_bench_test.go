@@ -1,0 +1,58 @@
+package durable
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	Main()
+	goleak.VerifyTestMain(m)
+}
+
+// TestSmall runs the measurements at a small scale, so that they keep working.
+func TestSmall(t *testing.T) {
+	if f, err := Steps(t.Context(), t.TempDir(), StepsConfig{Writers: 10, Steps: 5, Rounds: 1}); err != nil || f.Ratio <= 0 {
+		t.Errorf("steps: %+v, %v", f, err)
+	}
+	if d, err := Resume(t.Context(), t.TempDir(), 20); err != nil || d <= 0 {
+		t.Errorf("resume: %v, %v", d, err)
+	}
+	if f, err := Waiting(t.Context(), t.TempDir(), 50); err != nil {
+		t.Errorf("waiting: %+v, %v", f, err)
+	}
+}
+
+func BenchmarkP7_steps(b *testing.B) {
+	for b.Loop() {
+		f, err := Steps(b.Context(), b.TempDir(), StepsConfig{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(f.Engine, "steps/s")
+		b.ReportMetric(f.Bare, "inserts/s")
+		b.ReportMetric(f.Ratio, "ratio")
+	}
+}
+
+func BenchmarkP7_resume(b *testing.B) {
+	for b.Loop() {
+		d, err := Resume(b.Context(), b.TempDir(), 1000)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(d.Seconds(), "s")
+	}
+}
+
+func BenchmarkP8_runs(b *testing.B) {
+	for b.Loop() {
+		f, err := Waiting(b.Context(), b.TempDir(), 10_000)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(f.Resident)/1e6, "MB-resident")
+		b.ReportMetric(float64(f.Heap)/1e6, "MB-heap")
+	}
+}
