@@ -24,6 +24,7 @@ func measures() []measure {
 		{"P1", measureP1},
 		{"P2", measureP2},
 		{"P5", measureP5},
+		{"P12", measureP12},
 	}
 }
 

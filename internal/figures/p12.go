@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// What P12 runs: one agent, one scripted turn with a tool call, one stdio
+// server.
+const (
+	measuredScript = `steps:
+  - calls:
+      - name: echo
+        arguments: {text: hello}
+  - text: It said hello.
+`
+	measuredAnswer = "It said hello."
+	// runTurns is how many turns such a run has: the one with the call, and the
+	// one with the answer.
+	runTurns = 2
+	// runsPerRound is how many runs, each after one of the empty program, one
+	// round has.
+	runsPerRound = 10
+)
+
+// measureP12 measures the binary and one tenon run: the CPU time of its process
+// against an empty program with the same imports plus the run in memory (see
+// measureMemory), and its peak memory.
+func measureP12(s *session) error {
+	tenon := filepath.Join(s.tmp, "tenon")
+	if err := s.build(tenon, "./cmd/tenon"); err != nil {
+		return err
+	}
+	info, err := os.Stat(tenon)
+	if err != nil {
+		return err
+	}
+	s.addOnce("P12.bin", "stripped binary", "MB", float64(info.Size())/1e6)
+	empty, err := s.buildEmpty()
+	if err != nil {
+		return err
+	}
+	run, err := s.prepareRun(tenon)
+	if err != nil {
+		return err
+	}
+	var cpu, ours, floor, peak, wall []float64
+	for range s.rounds {
+		turn, err := memoryRound(s.ctx)
+		if err != nil {
+			return err
+		}
+		var used [2][]float64 // CPU in ms of the empty program and of ours
+		var most float64
+		var took []float64
+		for i := range runsPerRound {
+			e, err := spend(exec.CommandContext(s.ctx, empty))
+			if err != nil {
+				return fmt.Errorf("the empty program: %w", err)
+			}
+			r, err := run(i)
+			if err != nil {
+				return err
+			}
+			used[0] = append(used[0], e.cpu.Seconds()*1e3)
+			used[1] = append(used[1], r.cpu.Seconds()*1e3)
+			most = max(most, float64(r.peak)/1e6)
+			took = append(took, r.wall.Seconds()*1e3)
+		}
+		peak, wall = append(peak, most), append(wall, median(took))
+		f := median(used[0]) + runTurns*turn/1e3
+		floor = append(floor, f)
+		ours = append(ours, median(used[1]))
+		cpu = append(cpu, median(used[1])/f)
+	}
+	s.add("P12.cpu", "tenon run: CPU of its process against an empty program with its imports plus the run in memory", "ratio", cpu)
+	s.add("P12.mem", "tenon run: peak memory of its process", "MB", peak)
+	s.add("P12.cpu.ours", "tenon run: CPU of its process", "ms", ours)
+	s.add("P12.cpu.floor", "the empty program plus the run in memory: CPU", "ms", floor)
+	s.add("P12.wall", "tenon run: wall time", "ms", wall)
+	return nil
+}
+
+// build builds a program as it is released.
+func (s *session) build(out, pkg string, flags ...string) error {
+	args := append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", out}, flags...)
+	cmd := exec.CommandContext(s.ctx, "go", append(args, pkg)...)
+	cmd.Dir, cmd.Env = s.root, append(os.Environ(), "CGO_ENABLED=0")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build %s: %w\n%s", pkg, err, bytes.TrimSpace(text))
+	}
+	return nil
+}
+
+// buildEmpty builds a program that imports what cmd/tenon imports and does
+// nothing. Its source exists for the compiler only, so that it may import our
+// internal packages and nothing is written to the working tree.
+func (s *session) buildEmpty() (string, error) {
+	cmd := exec.CommandContext(s.ctx, "go", "list", "-f", `{{join .Imports "\n"}}`, "./cmd/tenon")
+	cmd.Dir = s.root
+	list, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("go list ./cmd/tenon: %w", err)
+	}
+	var src strings.Builder
+	src.WriteString("package main\n\nimport (\n")
+	for _, p := range strings.Fields(string(list)) {
+		fmt.Fprintf(&src, "\t_ %q\n", p)
+	}
+	src.WriteString(")\n\nfunc main() {}\n")
+	file, overlay := filepath.Join(s.tmp, "empty.go"), filepath.Join(s.tmp, "overlay.json")
+	b, err := json.Marshal(map[string]any{
+		"Replace": map[string]string{filepath.Join(s.root, "cmd", "figures-empty", "main.go"): file},
+	})
+	if err != nil {
+		return "", err
+	}
+	err = errors.Join(os.WriteFile(file, []byte(src.String()), 0o600), os.WriteFile(overlay, b, 0o600))
+	if err != nil {
+		return "", err
+	}
+	out := filepath.Join(s.tmp, "empty")
+	return out, s.build(out, "./cmd/figures-empty", "-overlay="+overlay)
+}
+
+// prepareRun returns what does the measured run once, with a store of its own.
+func (s *session) prepareRun(tenon string) (func(i int) (spent, error), error) {
+	dir := filepath.Join(s.tmp, "p12")
+	project, err := json.Marshal(map[string]any{"servers": map[string]any{
+		"measured": map[string]any{"command": s.exe, "args": []string{"child", "server", ours}},
+	}})
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err != nil {
+		return nil, err
+	}
+	config, script := filepath.Join(dir, "tenon.yaml"), filepath.Join(dir, "steps.yaml")
+	err = errors.Join(os.WriteFile(config, project, 0o600), os.WriteFile(script, []byte(measuredScript), 0o600))
+	if err != nil {
+		return nil, err
+	}
+	begun := time.Now().UnixNano()
+	return func(i int) (spent, error) {
+		home := filepath.Join(dir, fmt.Sprintf("home-%d-%d", begun, i))
+		cmd := exec.CommandContext(s.ctx, tenon, "run", "-c", config, "--home", home,
+			"--model", "script:"+script, "--yes", "Say hello.")
+		var out, said bytes.Buffer
+		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &said
+		r, err := spend(cmd)
+		if err == nil && !strings.Contains(out.String(), measuredAnswer) {
+			err = fmt.Errorf("the answer is %.200q", out.String())
+		}
+		if err != nil {
+			return r, fmt.Errorf("tenon run: %w: %s", err, bytes.TrimSpace(said.Bytes()))
+		}
+		return r, os.RemoveAll(home)
+	}, nil
+}
