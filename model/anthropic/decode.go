@@ -1,0 +1,84 @@
+package anthropic
+
+import (
+	"encoding/json"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model"
+)
+
+// DecodeMessage reads a message of this wire format. Its content is a string or
+// a list of blocks; both give the same message. A user message that holds tool
+// results becomes one of role tool. Blocks without a meaning for other wires
+// are kept as opaque parts. Errors have code invalid.
+func DecodeMessage(data []byte) (*tenon.Message, error) {
+	var m struct {
+		Role    tenon.Role      `json:"role"`
+		Content json.RawMessage `json:"content"`
+	}
+	if err := json.Unmarshal(data, &m); err != nil {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "anthropic message: %w", err)
+	}
+	if m.Role != tenon.RoleUser && m.Role != tenon.RoleAssistant {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "anthropic message: role '%s' is neither user nor assistant", m.Role)
+	}
+	msg := &tenon.Message{Role: m.Role}
+	switch {
+	case len(m.Content) > 0 && m.Content[0] == '"':
+		msg.Parts = []tenon.Part{{Type: tenon.PartText, Text: model.String(m.Content)}}
+	case len(m.Content) > 0 && m.Content[0] == '[':
+		for raw := range model.Elements(m.Content) {
+			b := newBlock(raw)
+			if b == nil {
+				return nil, tenon.Errorf(tenon.CodeInvalid, "anthropic message: a block has no type")
+			}
+			p := b.decode()
+			if p.Type == tenon.PartResult {
+				msg.Role = tenon.RoleTool
+			}
+			msg.Parts = append(msg.Parts, p)
+		}
+	default:
+		return nil, tenon.Errorf(tenon.CodeInvalid, "anthropic message: content is neither a string nor a list of blocks")
+	}
+	return msg, nil
+}
+
+// decode returns the part of a whole block.
+func (b *block) decode() tenon.Part {
+	switch b.kind {
+	case "image":
+		if s := model.Field(b.start, "source"); model.String(model.Field(s, "type")) == "base64" {
+			return tenon.Part{Type: tenon.PartImage, MimeType: model.String(model.Field(s, "media_type")), Data: model.String(model.Field(s, "data"))}
+		}
+	case "tool_result":
+		r := &tenon.ToolResult{ID: b.text("tool_use_id"), IsError: string(model.Field(b.start, "is_error")) == "true"}
+		content := model.Field(b.start, "content")
+		if model.StringBody(content) != nil {
+			r.Content = []tenon.Content{tenon.Text(model.String(content))}
+		}
+		for raw := range model.Elements(content) {
+			r.Content = append(r.Content, contentOf(raw))
+		}
+		return tenon.Part{Type: tenon.PartResult, Result: r}
+	default:
+		if p, _ := b.part(false); p != nil {
+			return *p
+		}
+	}
+	return tenon.Part{Type: tenon.PartOpaque, Wire: wire, Raw: b.start}
+}
+
+func contentOf(raw []byte) tenon.Content {
+	c := newBlock(raw)
+	if c == nil {
+		return tenon.Content{Raw: append(json.RawMessage(nil), raw...)}
+	}
+	switch p := c.decode(); p.Type {
+	case tenon.PartText:
+		return tenon.Text(p.Text)
+	case tenon.PartImage:
+		return tenon.Content{Type: tenon.ContentImage, MimeType: p.MimeType, Data: p.Data}
+	}
+	return tenon.Content{Type: c.kind, Raw: c.start}
+}

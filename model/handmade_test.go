@@ -1,0 +1,167 @@
+package model_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model"
+	"github.com/tenonhq/tenon/model/anthropic"
+)
+
+// summary says what an answer holds in one line.
+func summary(a answered, err error) string {
+	if err != nil {
+		return fmt.Sprintf("%s: %v", tenon.ErrorCode(err), err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s(%s)", a.resp.Stop, a.resp.RawStop)
+	for _, p := range a.resp.Message.Parts {
+		switch {
+		case p.Call != nil && p.Call.Malformed != "":
+			fmt.Fprintf(&b, " %s!%s", p.Call.Name, p.Call.Malformed)
+		case p.Call != nil:
+			fmt.Fprintf(&b, " %s%s", p.Call.Name, p.Call.Arguments)
+		case p.Type == tenon.PartOpaque:
+			fmt.Fprintf(&b, " opaque:%s", p.Raw)
+		default:
+			fmt.Fprintf(&b, " %s:%q", p.Type, p.Text)
+		}
+	}
+	if u := a.resp.Usage; u != nil {
+		fmt.Fprintf(&b, " usage %d/%d r%d w%d t%d", u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Reasoning)
+	}
+	for _, w := range a.resp.Warnings {
+		fmt.Fprintf(&b, " [%s]", w)
+	}
+	return b.String()
+}
+
+func TestHandMadeStreams(t *testing.T) {
+	const usage = " usage 17/9 r5 w2 t0"
+	want := map[string]string{
+		"anthropic-overloaded": "model_error: anthropic/m: overloaded_error: Overloaded (request req_h)",
+		"anthropic-invalid":    "model_error: anthropic/m: invalid_request_error: messages: bad",
+		"anthropic-pause": `pause(pause_turn) opaque:{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query": "x"}}` +
+			" usage 17/7 r5 w2 t0",
+		"anthropic-redacted": `stop(end_turn) thinking:"Smile 😀 <&>" opaque:{"type":"redacted_thinking","data":"ZW5j"} ` +
+			`opaque:{"type":"hologram","beam":{"n":9007199254740993}} text:"Hi" usage 17/9 r5 w2 t4`,
+		"anthropic-no-id": `tool_use(tool_use) kept{"n": 9007199254740993} whole{"a":[1]} bad!{oops` + usage +
+			` [a call of lost without an id is left out]`,
+		"anthropic-half-call":      "max_tokens(max_tokens)" + usage + " [the call of write was cut off and is left out]",
+		"anthropic-empty-call-cut": "max_tokens(max_tokens)" + usage + " [the call of write was cut off and is left out]",
+		"chat-refusal":             `content_filter(stop) text:"I cannot help."`,
+		"chat-error":               "model_error: openai-compatible/m: HTTP 502: Provider disconnected",
+		"chat-quota":               "model_error: openai-compatible/m: insufficient_quota: You exceeded your current quota; check plan and billing at the provider",
+		"chat-half-call":           `max_tokens(length) whole{"a":1} [the call of half was cut off and is left out]`,
+		"chat-same-index":          `tool_use(stop) f{} g{"n":9007199254740993}`,
+		"chat-no-index":            `tool_use(tool_calls) f{"x":1} g{"y":2}`,
+		"chat-old-function":        `tool_use(function_call) f{"x":1}`,
+		"chat-bad-arguments":       `tool_use(tool_calls) text:"a😀b" f!{oops none{} [a tool call without a name is left out]`,
+		"chat-only-done":           "protocol: openai-compatible/m: the answer was cut off: the stream ended before a finish_reason",
+	}
+	files, err := filepath.Glob("testdata/*-handmade.sse")
+	if err != nil || len(files) != len(want) {
+		t.Fatalf("%d files for %d cases, %v", len(files), len(want), err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), "-handmade.sse")
+		t.Run(name, func(t *testing.T) {
+			body, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wire, _, _ := strings.Cut(name, "-")
+			m := open(t, wire, "http://localhost", model.Env{Transport: fixed(func() io.Reader { return bytes.NewReader(body) })})
+			if got := summary(generate(t.Context(), m, question)); got != want[name] {
+				t.Errorf("\ngot  %s\nwant %s", got, want[name])
+			}
+		})
+	}
+}
+
+// TestRA12_IncompleteCall: a block without id is ignored, one warning names it, the
+// other calls run.
+func TestRA12_IncompleteCall(t *testing.T) {
+	body, err := os.ReadFile("testdata/anthropic-no-id-handmade.sse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := open(t, "anthropic", "http://localhost", model.Env{Transport: fixed(func() io.Reader { return bytes.NewReader(body) })})
+	a, err := generate(t.Context(), m, question)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := a.resp.Warnings; len(w) != 1 || !strings.Contains(w[0], "lost") {
+		t.Errorf("warnings %q", w)
+	}
+	if calls := a.resp.Message.Calls(); len(calls) != 3 || calls[0].Name != "kept" {
+		t.Errorf("calls %v", calls)
+	}
+}
+
+// TestOpaquePartsGoBackInPlace: thinking, redacted thinking and a block of a
+// kind not known yet are sent again as they came, to the same wire only.
+func TestOpaquePartsGoBackInPlace(t *testing.T) {
+	body, err := os.ReadFile("testdata/anthropic-redacted-handmade.sse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := open(t, "anthropic", "http://localhost", model.Env{Transport: fixed(func() io.Reader { return bytes.NewReader(body) })})
+	a, err := generate(t.Context(), m, question)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"role":"assistant","content":[{"type":"thinking","thinking":"Smile \ud83d\ude00 <&>","signature":"c2ln"},` +
+		`{"type":"redacted_thinking","data":"ZW5j"},{"type":"hologram","beam":{"n":9007199254740993}},{"type":"text","text":"Hi"}]}`
+	if got := string(anthropic.EncodeMessage(a.resp.Message)); got != want {
+		t.Errorf("\ngot  %s\nwant %s", got, want)
+	}
+	other := sent(t, "chat", model.Config{}, &tenon.Request{Messages: []*tenon.Message{tenon.UserMessage("q"), a.resp.Message}})
+	if !strings.Contains(other, `{"role":"assistant","content":"Hi"}`) || strings.Contains(other, "c2ln") || strings.Contains(other, "Smile") {
+		t.Errorf("another wire gets %s", other)
+	}
+}
+
+// TestRA13_StopReasons: every word of a provider has its neutral one; an unknown
+// one keeps the raw word.
+func TestRA13_StopReasons(t *testing.T) {
+	for wire, words := range map[string]map[string]tenon.StopReason{
+		"anthropic": {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "max_tokens", "tool_use": "tool_use",
+			"refusal": "content_filter", "pause_turn": "pause", "model_context_window_exceeded": "context_full", "bored": "stop"},
+		"chat": {"stop": "stop", "length": "max_tokens", "tool_calls": "tool_use", "function_call": "tool_use",
+			"content_filter": "content_filter", "bored": "stop"},
+	} {
+		for word, want := range words {
+			t.Run(wire+"/"+word, func(t *testing.T) {
+				call := want == "tool_use"
+				body := fmt.Sprintf(`data: {"choices":[{"index":0,"delta":{"content":"x"%s},"finish_reason":%q}]}`+"\n\ndata: [DONE]\n\n",
+					pick(call, `,"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}]`), word)
+				if wire == "anthropic" {
+					body = `data: {"type":"message_start","message":{"id":"m"}}` + "\n\n" +
+						pick(call, `data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"c","name":"f","input":{}}}`+"\n\n"+
+							`data: {"type":"content_block_stop","index":0}`+"\n\n") +
+						fmt.Sprintf(`data: {"type":"message_delta","delta":{"stop_reason":%q}}`+"\n\n", word) +
+						`data: {"type":"message_stop"}` + "\n\n"
+				}
+				a, err := generate(t.Context(), open(t, wire, "http://localhost",
+					model.Env{Transport: fixed(func() io.Reader { return strings.NewReader(body) })}), question)
+				if err != nil || a.resp.Stop != want || a.resp.RawStop != word || a.resp.Usage != nil {
+					t.Errorf("%+v, %v", a.resp, err)
+				}
+			})
+		}
+	}
+}
+
+func pick(yes bool, s string) string {
+	if yes {
+		return s
+	}
+	return ""
+}
