@@ -38,7 +38,7 @@ func newChat(a *app) *cobra.Command {
 const chatHelp = "/tools    what the agent can call\n/session  the session's id\n/help     these words\n/exit     the end"
 
 func (a *app) chat(ctx context.Context, q *asking) (err error) {
-	h, err := a.open(ctx, q.opening())
+	h, err := a.open(ctx, q.opening("chat"))
 	if err != nil {
 		return err
 	}

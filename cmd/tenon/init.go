@@ -65,14 +65,10 @@ func (a *app) init(ctx context.Context, force bool) error {
 	if err := a.agree(ctx, file); err != nil {
 		return err
 	}
-	next := "tenon run"
-	if !found {
-		next = "tenon run --model demo"
-	}
 	if !installed {
 		a.note("%s is not in PATH yet, and the file starts its demo server by that name: go install ./cmd/tenon", command)
 	}
-	return a.did(map[string]any{"file": file, "model": model}, "wrote %s; try:\n  %s %q", file, next, demoQuestion)
+	return a.did(map[string]any{"file": file, "model": model}, "wrote %s; try:\n  tenon run %q", file, demoQuestion)
 }
 
 // ownCommand is how a configuration can start this program: by its name where

@@ -21,6 +21,8 @@ import (
 type opening struct {
 	adhoc   *adhoc // servers of the command line
 	connect bool   // servers will be started: a configuration that was only found needs consent
+	asks    string // a question will be asked: where no model is configured, one is looked for
+	agent   string
 	model   string
 	record  string
 	replay  string
@@ -42,8 +44,29 @@ func (a *app) open(ctx context.Context, o opening) (*host.Host, error) {
 	if o.set != nil {
 		o.set(cfg)
 	}
+	if o.asks != "" && o.model == "" {
+		o.model = a.findModel(ctx, cfg, o)
+	}
 	return host.Open(ctx, host.Config{Config: cfg, Home: a.home, Model: o.model, Record: o.record, Replay: o.replay,
 		LookupEnv: a.lookupEnv, Version: version().Version, Logger: a.logger(cfg)})
+}
+
+// findModel looks for a model where the configuration names none. The question
+// that the demo knows is answered by its script, so that what tenon init wrote
+// runs as it is; any other is an error that says how to connect a model.
+func (a *app) findModel(ctx context.Context, cfg *config.Config, o opening) string {
+	if agent, err := cfg.Agent(o.agent); err != nil || agent.Model != "" {
+		return ""
+	}
+	if found, ok := host.DetectModel(ctx, a.lookupEnv, true); ok {
+		a.hint("model %s", found)
+		return found
+	}
+	if strings.EqualFold(strings.TrimSpace(o.asks), demoQuestion) {
+		a.note("no model is configured and none was found: a built-in script answers")
+		return host.DemoModel
+	}
+	return ""
 }
 
 // load returns the configuration: that of the command line's own server, the

@@ -47,9 +47,16 @@ type app struct {
 
 // run carries out one command line and returns the exit status.
 func run(ctx context.Context, args []string, s stdio) int {
-	a := &app{stdio: s, lookupEnv: os.LookupEnv, format: formatText}
-	a.lines = newLineReader(s.in)
+	return newApp(s).main(ctx, args)
+}
+
+func newApp(s stdio) *app {
+	a := &app{stdio: s, lookupEnv: os.LookupEnv, format: formatText, lines: newLineReader(s.in)}
 	a.look()
+	return a
+}
+
+func (a *app) main(ctx context.Context, args []string) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // the second Ctrl-C ends the process the hard way

@@ -45,8 +45,8 @@ func (q *asking) check(cmd *cobra.Command) error {
 	return nil
 }
 
-func (q *asking) opening() opening {
-	return opening{connect: !q.noTools, model: q.model, record: q.record, replay: q.replay}
+func (q *asking) opening(text string) opening {
+	return opening{connect: !q.noTools, asks: text, agent: q.agent, model: q.model, record: q.record, replay: q.replay}
 }
 
 // byYes is who the journal names where --yes allowed a call.
@@ -97,7 +97,7 @@ func newRun(a *app) *cobra.Command {
 }
 
 func (a *app) run(ctx context.Context, q *asking, text string) (err error) {
-	h, err := a.open(ctx, q.opening())
+	h, err := a.open(ctx, q.opening(text))
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "rewrite goldens and generated documents")
+
+// TestMain also is the programs that scripts call: tenon itself, and npx, which
+// notes how it was started and then is tenon's test server.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"tenon": func() {
+			os.Exit(run(context.Background(), os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr}))
+		},
+		"npx": npx,
+	})
+}
+
+// npx appends its arguments and process id to npx.log in its working folder.
+func npx() {
+	line, err := json.Marshal(map[string]any{"argv": os.Args[1:], "pid": os.Getpid()})
+	if err == nil {
+		var f *os.File
+		if f, err = os.OpenFile("npx.log", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
+			_, err = f.Write(append(line, '\n'))
+			_ = f.Close()
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(run(context.Background(), []string{"testserver", "--stdio"}, stdio{os.Stdin, os.Stdout, os.Stderr}))
+}
+
+// TestScript runs testdata/script. A script finds the files of testdata/accept in
+// its folder, an empty HOME, and no key of any provider.
+func TestScript(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			home := filepath.Join(env.WorkDir, "home")
+			if err := os.Mkdir(home, 0o700); err != nil {
+				return err
+			}
+			env.Setenv("HOME", home)
+			env.Setenv("TENON_NO_PROBE", "1")
+			return os.CopyFS(env.WorkDir, os.DirFS("testdata/accept"))
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"status":    cmdStatus,
+			"json":      cmdJSON,
+			"inorder":   cmdInorder,
+			"interrupt": cmdInterrupt,
+			"serve":     cmdServe,
+		},
+	})
+}
+
+// cmdStatus runs a program and checks its exit status: status 4 tenon …
+func cmdStatus(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status N COMMAND ARGS...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("status %d, want %d", got, want)
+	}
+}
+
+// cmdJSON looks at a value: json FILE PATH WANT. A path is keys and indexes
+// between dots; # is the number of elements; of several lines the last counts,
+// or the one that a number before a colon names, as in 0:kind.
+func cmdJSON(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 3 {
+		ts.Fatalf("usage: json FILE PATH WANT")
+	}
+	text := strings.TrimSpace(ts.ReadFile(args[0]))
+	path := args[1]
+	if n, rest, ok := strings.Cut(path, ":"); ok {
+		i, err := strconv.Atoi(n)
+		ts.Check(err)
+		lines := strings.Split(text, "\n")
+		if i < 0 {
+			i += len(lines)
+		}
+		if i < 0 || i >= len(lines) {
+			ts.Fatalf("there are %d lines", len(lines))
+		}
+		text, path = lines[i], rest
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var v any
+	ts.Check(d.Decode(&v))
+	got, err := jsonAt(v, path)
+	if err != nil && !neg {
+		ts.Fatalf("%s: %v", path, err)
+	}
+	if (got == args[2]) == neg {
+		ts.Fatalf("%s is %s, want %s", path, got, args[2])
+	}
+}
+
+func jsonAt(v any, path string) (string, error) {
+	for _, key := range strings.Split(path, ".") {
+		switch at := v.(type) {
+		case map[string]any:
+			next, ok := at[key]
+			if !ok {
+				return "(absent)", nil
+			}
+			v = next
+		case []any:
+			if key == "#" {
+				return strconv.Itoa(len(at)), nil
+			}
+			i, err := strconv.Atoi(key)
+			if err != nil || i < 0 || i >= len(at) {
+				return "", fmt.Errorf("there is no element %s of %d", key, len(at))
+			}
+			v = at[i]
+		default:
+			if path != "." {
+				return "", fmt.Errorf("%s: %v holds nothing", key, v)
+			}
+		}
+	}
+	if s, ok := v.(string); ok {
+		return s, nil
+	}
+	b, err := json.Marshal(v)
+	return string(b), err
+}
+
+// cmdInorder checks that expressions match one after the other: inorder FILE RE...
+func cmdInorder(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: inorder FILE RE...")
+	}
+	text := ts.ReadFile(args[0])
+	for _, re := range args[1:] {
+		at := regexp.MustCompile(re).FindStringIndex(text)
+		if at == nil {
+			ts.Fatalf("%q does not match after what came before", re)
+		}
+		text = text[at[1]:]
+	}
+}
+
+// cmdInterrupt starts a program, sends SIGINT once its stdout matches, and
+// checks the exit status: interrupt RE N COMMAND ARGS...
+func cmdInterrupt(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: interrupt RE N COMMAND ARGS...")
+	}
+	seen := &watched{re: regexp.MustCompile(args[0]), found: make(chan struct{})}
+	want, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	path, err := exec.LookPath(filepath.Join(binDir(ts), args[2]))
+	ts.Check(err)
+	cmd := exec.Command(path, args[3:]...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = ts.MkAbs("."), seen, ts.Stderr()
+	cmd.Env = environ(ts)
+	ts.Check(cmd.Start())
+	select {
+	case <-seen.found:
+	case <-time.After(30 * time.Second):
+		ts.Logf("nothing matched %q within 30 s", args[0])
+	}
+	ts.Check(cmd.Process.Signal(syscall.SIGINT))
+	_ = cmd.Wait() // the status says it
+	_, _ = ts.Stdout().Write([]byte(seen.text.String()))
+	if got := cmd.ProcessState.ExitCode(); got != want {
+		ts.Fatalf("status %d, want %d\n%s", got, want, seen.text.String())
+	}
+}
+
+// watched is an output that tells when it matches.
+type watched struct {
+	mu    sync.Mutex
+	re    *regexp.Regexp
+	text  strings.Builder
+	found chan struct{}
+	done  bool
+}
+
+func (w *watched) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text.Write(b)
+	if !w.done && w.re.MatchString(w.text.String()) {
+		w.done = true
+		close(w.found)
+	}
+	return len(b), nil
+}
+
+// binDir is where testscript has put the programs.
+func binDir(ts *testscript.TestScript) string {
+	dir, _, _ := strings.Cut(ts.Getenv("PATH"), string(filepath.ListSeparator))
+	return dir
+}
+
+func environ(ts *testscript.TestScript) []string {
+	var env []string
+	for _, k := range []string{"PATH", "HOME", "TENON_NO_PROBE", "TMPDIR", "WORK"} {
+		env = append(env, k+"="+ts.Getenv(k))
+	}
+	return env
+}
+
+// cmdServe starts tenon testserver on a free port until the script ends, and sets
+// a variable to its URL: serve NAME ARGS...
+func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: serve NAME ARGS...")
+	}
+	seen := &watched{re: regexp.MustCompile(`(http://127\.0\.0\.1:[0-9]+\S*)\s`), found: make(chan struct{})}
+	cmd := exec.Command(filepath.Join(binDir(ts), "tenon"), append([]string{"testserver", "--http", "127.0.0.1:0"}, args[1:]...)...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = ts.MkAbs("."), seen, seen, environ(ts)
+	ts.Check(cmd.Start())
+	ts.Defer(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait() // it was told to end
+	})
+	select {
+	case <-seen.found:
+	case <-time.After(30 * time.Second):
+		ts.Fatalf("the test server did not say where it listens: %s", seen.text.String())
+	}
+	seen.mu.Lock()
+	defer seen.mu.Unlock()
+	ts.Setenv(args[0], seen.re.FindStringSubmatch(seen.text.String())[1])
+}
