@@ -12,8 +12,12 @@ import (
 )
 
 // child is this program as one of its own child processes: "runner NAME" is the
-// client of a candidate, which starts "server NAME" as its child.
+// client of a candidate, which starts "server NAME" as its child; "spend COMMAND…"
+// runs a command and says what it used.
 func child(ctx context.Context, args []string) error {
+	if args[0] == "spend" {
+		return spendChild(args[1:], os.Stdout)
+	}
 	if len(args) != 2 {
 		return fmt.Errorf("want two arguments, not %q", args)
 	}

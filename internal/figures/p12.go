@@ -61,7 +61,7 @@ func measureP12(s *session) error {
 		var most float64
 		var took []float64
 		for i := range runsPerRound {
-			e, err := spend(exec.CommandContext(s.ctx, empty))
+			e, err := s.spent(empty)
 			if err != nil {
 				return fmt.Errorf("the empty program: %w", err)
 			}
@@ -69,10 +69,10 @@ func measureP12(s *session) error {
 			if err != nil {
 				return err
 			}
-			used[0] = append(used[0], e.cpu.Seconds()*1e3)
-			used[1] = append(used[1], r.cpu.Seconds()*1e3)
-			most = max(most, float64(r.peak)/1e6)
-			took = append(took, r.wall.Seconds()*1e3)
+			used[0] = append(used[0], e.CPU.Seconds()*1e3)
+			used[1] = append(used[1], r.CPU.Seconds()*1e3)
+			most = max(most, float64(r.Peak)/1e6)
+			took = append(took, r.Wall.Seconds()*1e3)
 		}
 		peak, wall = append(peak, most), append(wall, median(took))
 		f := median(used[0]) + runTurns*turn/1e3
@@ -150,16 +150,12 @@ func (s *session) prepareRun(tenon string) (func(i int) (spent, error), error) {
 	begun := time.Now().UnixNano()
 	return func(i int) (spent, error) {
 		home := filepath.Join(dir, fmt.Sprintf("home-%d-%d", begun, i))
-		cmd := exec.CommandContext(s.ctx, tenon, "run", "-c", config, "--home", home,
-			"--model", "script:"+script, "--yes", "Say hello.")
-		var out, said bytes.Buffer
-		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &said
-		r, err := spend(cmd)
-		if err == nil && !strings.Contains(out.String(), measuredAnswer) {
-			err = fmt.Errorf("the answer is %.200q", out.String())
+		r, err := s.spent(tenon, "run", "-c", config, "--home", home, "--model", "script:"+script, "--yes", "Say hello.")
+		if err == nil && !strings.Contains(r.Out, measuredAnswer) {
+			err = fmt.Errorf("the answer is %.200q", r.Out)
 		}
 		if err != nil {
-			return r, fmt.Errorf("tenon run: %w: %s", err, bytes.TrimSpace(said.Bytes()))
+			return r, fmt.Errorf("tenon run: %w", err)
 		}
 		return r, os.RemoveAll(home)
 	}, nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -9,25 +10,20 @@ import (
 	"unsafe"
 )
 
-// spent is what one process used. Its children are no part of it.
-type spent struct {
-	cpu  time.Duration
-	peak int64 // bytes resident at most; of its largest child or of this program, if that is more
-	wall time.Duration
-}
-
 // spend runs a command to its end and returns what its process alone used. What
 // the kernel reports about a process that was waited for includes the children
 // that it waited for itself, so the CPU clock of the process is read after it has
 // ended and before it is waited for.
 func spend(cmd *exec.Cmd) (spent, error) {
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
 	begun := time.Now()
 	if err := cmd.Start(); err != nil {
 		return spent{}, err
 	}
 	s, err := readClock(cmd.Process.Pid, begun)
 	if werr := cmd.Wait(); werr != nil {
-		return s, werr
+		return s, fmt.Errorf("%w: %s", werr, bytes.TrimSpace(said.Bytes()))
 	}
 	if err != nil {
 		return s, err
@@ -36,7 +32,7 @@ func spend(cmd *exec.Cmd) (spent, error) {
 	if !ok {
 		return s, errors.New("the system does not say what a process used")
 	}
-	s.peak = ru.Maxrss * 1024
+	s.Peak, s.Out = ru.Maxrss*1024, out.String()
 	return s, nil
 }
 
@@ -59,12 +55,12 @@ func readClock(pid int, begun time.Time) (spent, error) {
 			return spent{}, fmt.Errorf("waiting for process %d: %w", pid, errno)
 		}
 	}
-	s := spent{wall: time.Since(begun)}
+	s := spent{Wall: time.Since(begun)}
 	var ts syscall.Timespec
 	clock := int32(^pid)<<3 | cpuClockSched
 	if _, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, uintptr(clock), uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {
 		return s, fmt.Errorf("reading the CPU clock of process %d: %w", pid, errno)
 	}
-	s.cpu = time.Duration(ts.Nano())
+	s.CPU = time.Duration(ts.Nano())
 	return s, nil
 }

@@ -11,22 +11,12 @@ import (
 )
 
 // Commits is a bare SQLite file with one table of numbered rows, in WAL mode with
-// synchronous FULL, so that a commit is on disk when it returns.
+// synchronous FULL, so that a commit is on disk when it returns. Package durable
+// has the same with commits that many writers share.
 type Commits struct {
 	db     *sql.DB
 	insert *sql.Stmt
-	rows   chan row
-	ended  chan struct{}
 }
-
-// row waits in a group for its commit.
-type row struct {
-	data []byte
-	done chan error
-}
-
-// maxGroup bounds the rows of one group commit.
-const maxGroup = 256
 
 // OpenCommits makes the file.
 func OpenCommits(ctx context.Context, path string) (*Commits, error) {
@@ -43,67 +33,14 @@ func OpenCommits(ctx context.Context, path string) (*Commits, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	c := &Commits{db: db, insert: insert, rows: make(chan row, maxGroup), ended: make(chan struct{})}
-	go c.write()
-	return c, nil
+	return &Commits{db: db, insert: insert}, nil
 }
 
-// One inserts one row in a transaction of its own. It must not be mixed with
-// Group.
+// One inserts one row in a transaction of its own.
 func (c *Commits) One(ctx context.Context, data []byte) error {
 	_, err := c.insert.ExecContext(ctx, data)
 	return err
 }
 
-// Group inserts one row together with those of all other callers that wait at
-// the same time, and returns after their common commit.
-func (c *Commits) Group(data []byte) error {
-	r := row{data, make(chan error, 1)}
-	c.rows <- r
-	return <-r.done
-}
-
-func (c *Commits) write() {
-	defer close(c.ended)
-	for first := range c.rows {
-		group := []row{first}
-	more:
-		for len(group) < maxGroup {
-			select {
-			case r, ok := <-c.rows:
-				if !ok {
-					break more
-				}
-				group = append(group, r)
-			default:
-				break more
-			}
-		}
-		err := c.commit(group)
-		for _, r := range group {
-			r.done <- err
-		}
-	}
-}
-
-func (c *Commits) commit(group []row) error {
-	tx, err := c.db.Begin()
-	if err != nil {
-		return err
-	}
-	insert := tx.Stmt(c.insert)
-	for _, r := range group {
-		if _, err := insert.Exec(r.data); err != nil {
-			return errors.Join(err, tx.Rollback())
-		}
-	}
-	return tx.Commit()
-}
-
-// Close ends the writer, which must have no callers any more, and closes the
-// file.
-func (c *Commits) Close() error {
-	close(c.rows)
-	<-c.ended
-	return errors.Join(c.insert.Close(), c.db.Close())
-}
+// Close closes the file.
+func (c *Commits) Close() error { return errors.Join(c.insert.Close(), c.db.Close()) }

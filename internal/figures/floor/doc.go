@@ -9,7 +9,7 @@
 //   - [MinPipe]: JSON-RPC over the stdin and stdout of a child, whose server
 //     handles each request in a goroutine, or, for comparison, does not
 //   - [MinHTTP]: JSON-RPC as POST with keep-alive
-//   - [Commits]: rows into SQLite with a durable commit each, or in groups
+//   - [Commits]: rows into SQLite, with a durable commit each
 //
 // A floor has to be fast, or the ratios mean nothing: whoever makes one of them
 // faster without leaving out work makes the figures better.
