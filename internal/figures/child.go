@@ -13,7 +13,8 @@ import (
 
 // child is this program as one of its own child processes: "runner NAME" is the
 // client of a candidate, which starts "server NAME" as its child; "spend COMMAND…"
-// runs a command and says what it used.
+// runs a command and says what it used; "steps DIR", "resume DIR" and "waiting DIR"
+// are measurements of package durable.
 func child(ctx context.Context, args []string) error {
 	if args[0] == "spend" {
 		return spendChild(args[1:], os.Stdout)
@@ -27,7 +28,7 @@ func child(ctx context.Context, args []string) error {
 	case "server":
 		return server(ctx, name)
 	default:
-		return fmt.Errorf("no child %q", what)
+		return durableChild(ctx, what, name, os.Stdout)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/tenonhq/tenon/internal/figures/durable"
 )
 
 // measure is one entry of the registry: what measures the figures of a goal.
@@ -24,11 +26,14 @@ func measures() []measure {
 		{"P1", measureP1},
 		{"P2", measureP2},
 		{"P5", measureP5},
+		{"P7", measureP7},
+		{"P8", measureP8},
 		{"P12", measureP12},
 	}
 }
 
 func main() {
+	durable.Main() // ends here if this is the process that P7 kills
 	if len(os.Args) > 2 && os.Args[1] == "child" {
 		if err := child(context.Background(), os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, "figures child:", err)

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/tenonhq/tenon/internal/figures/durable"
+)
+
+// The scale of P7 and P8.
+const (
+	resumedRuns = 1_000
+	waitingRuns = 10_000
+)
+
+// measureP7 measures the durable engine: steps a second against bare inserts of
+// the same bytes, and how long it takes to go on after a kill.
+func measureP7(s *session) error {
+	var ratio, steps, bare, resume []float64
+	for range s.rounds {
+		var f durable.StepsFigure
+		if err := s.durable("steps", &f); err != nil {
+			return err
+		}
+		var seconds float64
+		if err := s.durable("resume", &seconds); err != nil {
+			return err
+		}
+		ratio, steps, bare = append(ratio, f.Ratio), append(steps, f.Engine), append(bare, f.Bare)
+		resume = append(resume, seconds)
+	}
+	s.add("P7.steps", "durable steps with 100 writers against bare group-committed inserts of the same bytes", "ratio", ratio)
+	s.add("P7.resume", "1,000 runs at work again after kill -9", "s", resume)
+	s.add("P7.steps.ours", "durable steps with 100 writers", "1/s", steps)
+	s.add("P7.steps.floor", "bare group-committed inserts with 100 writers", "1/s", bare)
+	return nil
+}
+
+// measureP8 measures what runs cost that only wait.
+func measureP8(s *session) error {
+	var resident, heap []float64
+	for range s.rounds {
+		var f durable.WaitingFigure
+		if err := s.durable("waiting", &f); err != nil {
+			return err
+		}
+		if f.Resident == 0 {
+			return errors.New("this system does not say how much memory of a process is resident")
+		}
+		resident, heap = append(resident, float64(f.Resident)/1e6), append(heap, float64(f.Heap)/1e6)
+	}
+	s.add("P8.runs", "10,000 waiting runs add to the process", "MB", resident)
+	s.add("P8.runs.heap", "10,000 waiting runs add to the Go heap", "MB", heap)
+	return nil
+}
+
+// durable makes one measurement of package durable in a fresh process and a fresh
+// directory.
+func (s *session) durable(what string, result any) (err error) {
+	dir, err := os.MkdirTemp(s.tmp, what+"-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	var out, said bytes.Buffer
+	cmd := exec.CommandContext(s.ctx, s.exe, "child", what, dir)
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(said.Bytes()))
+	}
+	return json.Unmarshal(out.Bytes(), result)
+}
+
+// durableChild is the process that [session.durable] starts.
+func durableChild(ctx context.Context, what, dir string, out io.Writer) error {
+	var result any
+	var err error
+	switch what {
+	case "steps":
+		// The directories of ours and of the bare file are made by the store and
+		// by us.
+		if err := os.MkdirAll(filepath.Join(dir, "engine"), 0o700); err != nil {
+			return err
+		}
+		result, err = durable.Steps(ctx, dir, durable.StepsConfig{Rounds: 1})
+	case "resume":
+		d, e := durable.Resume(ctx, dir, resumedRuns)
+		result, err = d.Seconds(), e
+	case "waiting":
+		result, err = durable.Waiting(ctx, dir, waitingRuns)
+	default:
+		return fmt.Errorf("no child %q", what)
+	}
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(out).Encode(result)
+}
