@@ -108,7 +108,7 @@ func (r *reader) atRest() error {
 		return err
 	}
 	if row.Seq >= r.next {
-		r.queue.ring() // there is more; come again
+		r.queue.look() // there is more; come again
 		return nil
 	}
 	switch {
@@ -139,8 +139,7 @@ func (r *reader) listen(changed <-chan struct{}) error {
 			r.ended = true
 			return nil
 		}
-		items, lagged := r.queue.take()
-		look := lagged || len(items) == 0
+		items, look := r.queue.take()
 		for _, i := range items {
 			switch e := i.event; {
 			case i.err != nil:

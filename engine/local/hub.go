@@ -48,7 +48,7 @@ type follower struct {
 	wake   chan struct{} // room for one
 	mu     sync.Mutex
 	queue  []item
-	lagged bool // stored events were dropped
+	lagged bool // look at the store: events were dropped, or the owner changed
 }
 
 type item struct {
@@ -162,7 +162,7 @@ func (t *topic) wake() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for f := range t.followers {
-		f.ring()
+		f.look()
 	}
 }
 
@@ -222,6 +222,14 @@ func (f *follower) push(i item) {
 	f.ring()
 }
 
+// look has the follower look at the store and at who works on the run.
+func (f *follower) look() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lagged = true
+	f.ring()
+}
+
 func (f *follower) ring() {
 	select {
 	case f.wake <- struct{}{}:
@@ -229,7 +237,7 @@ func (f *follower) ring() {
 	}
 }
 
-// take returns what has come, and whether stored events were left out before it.
+// take returns what has come, and whether to look at the store.
 func (f *follower) take() (items []item, lagged bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -91,7 +91,7 @@ func one(name string) func([]store.Signal, error) (store.Signal, error) {
 }
 
 func (s *Store) signals(ctx context.Context, query string, args ...any) ([]store.Signal, error) {
-	rows, err := s.read.QueryContext(ctx, query, args...)
+	rows, err := s.query(ctx, query, args...)
 	if err != nil {
 		return nil, s.readError(ctx, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/tenonhq/tenon"
@@ -14,12 +15,13 @@ import (
 
 // Events implements [store.Journal].
 func (s *Store) Events(ctx context.Context, run string, after uint64, limit int) ([]tenon.Event, error) {
-	if limit <= 0 {
-		limit = -1
-	}
-	rows, err := s.read.QueryContext(ctx, `SELECT e.seq, e.time, e.step, e.kind, e.attempt, e.data, e.blob, b.data
+	query := `SELECT e.seq, e.time, e.step, e.kind, e.attempt, e.data, e.blob, b.data
 		FROM events e LEFT JOIN blobs b ON b.digest = e.blob
-		WHERE e.run = (SELECT n FROM runs WHERE id = ?) AND e.seq > ? ORDER BY e.seq LIMIT ?`, run, int64(after), limit)
+		WHERE e.run = (SELECT n FROM runs WHERE id = ?) AND e.seq > ? ORDER BY e.seq`
+	if limit > 0 {
+		query += fmt.Sprint(" LIMIT ", limit) // as a parameter it has SQLite compile the statement twice
+	}
+	rows, err := s.query(ctx, query, run, int64(after))
 	if err != nil {
 		return nil, s.readError(ctx, err)
 	}
@@ -92,7 +94,7 @@ func (s *Store) Runs(ctx context.Context, f store.RunFilter) ([]tenon.Run, error
 	}
 	if f.Prefix != "" {
 		add("id >= ?", f.Prefix)
-		add("substr(id, 1, ?) = "+quote(f.Prefix), len([]rune(f.Prefix)))
+		add("instr(id, ?) = 1", f.Prefix)
 	}
 	if f.Before != "" {
 		add("id < ?", f.Before)
@@ -104,14 +106,11 @@ func (s *Store) Runs(ctx context.Context, f store.RunFilter) ([]tenon.Run, error
 	if f.Limit <= 0 {
 		f.Limit = 100
 	}
-	return s.runs(ctx, q+" ORDER BY id DESC LIMIT ?", append(args, f.Limit)...)
+	return s.runs(ctx, q+fmt.Sprint(" ORDER BY id DESC LIMIT ", f.Limit), args...)
 }
 
-// quote makes an SQL literal of a string.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
-
 func (s *Store) runs(ctx context.Context, query string, args ...any) ([]tenon.Run, error) {
-	rows, err := s.read.QueryContext(ctx, query, args...)
+	rows, err := s.query(ctx, query, args...)
 	if err != nil {
 		return nil, s.readError(ctx, err)
 	}
@@ -137,6 +136,35 @@ func (s *Store) runs(ctx context.Context, query string, args ...any) ([]tenon.Ru
 		return nil, s.readError(ctx, err)
 	}
 	return runs, nil
+}
+
+// maxPrepared bounds the statements that are kept for reading.
+const maxPrepared = 64
+
+// query reads. Statements are prepared once, since to compile one takes longer
+// than to run it.
+func (s *Store) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	s.mu.Lock()
+	stmt := s.prepared[query]
+	full := len(s.prepared) >= maxPrepared
+	s.mu.Unlock()
+	if stmt == nil {
+		if full {
+			return s.read.QueryContext(ctx, query, args...)
+		}
+		made, err := s.read.PrepareContext(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		if stmt = s.prepared[query]; stmt == nil {
+			stmt, s.prepared[query] = made, made
+		} else {
+			_ = made.Close() // somebody was faster
+		}
+		s.mu.Unlock()
+	}
+	return stmt.QueryContext(ctx, args...)
 }
 
 func (s *Store) readError(ctx context.Context, err error) error {

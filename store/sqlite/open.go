@@ -36,6 +36,9 @@ type Store struct {
 	write *sql.DB // one connection, the writer's
 	read  *sql.DB
 
+	mu       sync.Mutex
+	prepared map[string]*sql.Stmt // for reading
+
 	ops    chan *op
 	quit   chan struct{} // closed: no more writes
 	ended  chan struct{} // closed: the writer has ended
@@ -63,7 +66,8 @@ func open(ctx context.Context, c Config, steps []string) (_ *Store, err error) {
 	}
 	s := &Store{
 		path: path, locks: filepath.Join(filepath.Dir(path), "locks"), log: c.Logger, now: c.Now,
-		ops: make(chan *op, maxBatch), quit: make(chan struct{}), ended: make(chan struct{}),
+		prepared: map[string]*sql.Stmt{},
+		ops:      make(chan *op, maxBatch), quit: make(chan struct{}), ended: make(chan struct{}),
 	}
 	s.watch.wake = make(chan struct{}, 1)
 	if s.log == nil {
@@ -167,6 +171,12 @@ func (s *Store) Close() error {
 
 func (s *Store) closeDBs() error {
 	var errs []error
+	s.mu.Lock()
+	for query, stmt := range s.prepared {
+		errs = append(errs, stmt.Close())
+		delete(s.prepared, query)
+	}
+	s.mu.Unlock()
 	for _, db := range []*sql.DB{s.read, s.write} {
 		if db != nil {
 			errs = append(errs, db.Close())

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/tenonhq/tenon"
@@ -47,11 +48,11 @@ func (s *Store) Sessions(ctx context.Context, limit int) ([]tenon.Session, error
 	if limit <= 0 {
 		limit = 100
 	}
-	return s.sessions(ctx, selectSessions+" ORDER BY updated DESC, id DESC LIMIT ?", limit)
+	return s.sessions(ctx, selectSessions+fmt.Sprint(" ORDER BY updated DESC, id DESC LIMIT ", limit))
 }
 
 func (s *Store) sessions(ctx context.Context, query string, args ...any) ([]tenon.Session, error) {
-	rows, err := s.read.QueryContext(ctx, query, args...)
+	rows, err := s.query(ctx, query, args...)
 	if err != nil {
 		return nil, s.readError(ctx, err)
 	}
