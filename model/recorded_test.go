@@ -119,7 +119,7 @@ var chatFolder = regexp.MustCompile(`^vercel-ai/(deepseek|groq|mistral|moonshota
 // handMade are ids of the files that their authors wrote or changed.
 var handMade = regexp.MustCompile(`msg_01RefusalStream|msg_01FallbackStream|msg_advisor_stop_reasons|msg_dup|msg_first|msg_sanitized|chatcmpl-stream`)
 
-func chunks(t *testing.T, name, path string) []recorded {
+func chunks(t testing.TB, name, path string) []recorded {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -299,3 +299,13 @@ func EncodeMessage(msg *tenon.Message) json.RawMessage {
 }
 
 var _ tenon.Model = (*Model)(nil)
+
+// EncodedLen builds the body of a request as Generate does and returns its
+// length: what encoding a turn costs, for the figures.
+func (m *Model) EncodedLen(req *tenon.Request) (int64, error) {
+	b, err := m.body(req)
+	if err != nil {
+		return 0, err
+	}
+	return b.Len(), nil
+}
