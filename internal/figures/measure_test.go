@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/tenonhq/tenon/internal/figures/durable"
+)
+
+// TestMain is also the child processes that the measurements start.
+func TestMain(m *testing.M) {
+	durable.Main()
+	if len(os.Args) > 2 && os.Args[1] == "child" {
+		if err := child(context.Background(), os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func testSession(t *testing.T) *session {
+	return &session{ctx: t.Context(), root: "../..", exe: os.Args[0], tmp: t.TempDir(), rounds: 1, goal: "P0", rivals: &rivals{}}
+}
+
+// One round of each kind goes through: what is measured is not looked at, only
+// that there is something to measure.
+func TestRounds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	s := testSession(t)
+	t.Run("contest", func(t *testing.T) {
+		raw := s.self(rawPipe)
+		raw.single = true
+		gone := candidate{name: "gone", command: []string{s.exe, "child", "runner", "gone"}, rival: true}
+		got, err := s.contest([]candidate{raw, s.self(minPipe), s.self(inlinePipe), s.self(minHTTP), gone})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got["gone"] != nil {
+			t.Error("a rival that does not start was measured")
+		}
+		for _, name := range []string{rawPipe, minPipe, inlinePipe, minHTTP} {
+			if o := got[name]; len(o.p50) != 1 || o.p50[0] <= 0 || name != rawPipe && o.rps64[0] <= 0 {
+				t.Errorf("%s: %+v", name, o)
+			}
+		}
+		gone.rival = false
+		if _, err := s.contest([]candidate{gone}); err == nil {
+			t.Error("a candidate of ours that does not start gave no error")
+		}
+	})
+	t.Run("memory", func(t *testing.T) {
+		if v, err := memoryRound(t.Context()); err != nil || v <= 0 {
+			t.Errorf("%v µs, %v", v, err)
+		}
+	})
+	t.Run("journal", func(t *testing.T) {
+		r, err := s.journalRound(t.TempDir())
+		if err != nil || r.commits < journalRuns*instantTurns || r.bare <= 0 || r.took <= 0 {
+			t.Errorf("%+v, %v: want at least one commit a turn", r, err)
+		}
+	})
+	t.Run("growth", func(t *testing.T) {
+		for _, p := range []string{"anthropic", "openai"} {
+			early, late, err := growth(t.Context(), p)
+			if err != nil || len(early.encoded) != 3*conversations || len(late.sent) != 3*conversations {
+				t.Errorf("%s: %d and %d times, %v", p, len(early.encoded), len(late.sent), err)
+			}
+		}
+	})
+}
