@@ -97,7 +97,7 @@ func cmdStatus(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // cmdJSON looks at a value: json FILE PATH WANT. A path is keys and indexes
-// between dots; # is the number of elements; of several lines the last counts,
+// between dots; len is the number of elements; of several lines the last counts,
 // or the one that a number before a colon names, as in 0:kind.
 func cmdJSON(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 3 {
@@ -140,7 +140,7 @@ func jsonAt(v any, path string) (string, error) {
 			}
 			v = next
 		case []any:
-			if key == "#" {
+			if key == "len" {
 				return strconv.Itoa(len(at)), nil
 			}
 			i, err := strconv.Atoi(key)
