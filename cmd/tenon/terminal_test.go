@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
+)
+
+// writer is a toolset with one tool that changes things; it keeps what it was
+// called with.
+type writer struct{ got []string }
+
+func (w *writer) Tools(context.Context) ([]tenon.Tool, error) {
+	return []tenon.Tool{{Remote: "write", Name: "write", Input: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`)}}, nil
+}
+
+func (w *writer) Call(_ context.Context, c tenon.Call) (*tenon.Result, error) {
+	w.got = append(w.got, string(c.Arguments))
+	return &tenon.Result{Content: []tenon.Content{tenon.Text("written")}}, nil
+}
+
+var _ tenon.Toolset = (*writer)(nil)
+
+const writeSteps = `steps:
+  - text: I write.
+    calls: [{name: write, arguments: {text: "a\u202eb\e[2J"}}]
+  - text: Done.
+`
+
+// atTerminal asks a question as at a terminal, with what the person types.
+func atTerminal(t *testing.T, typed string) (w *writer, stdout, stderr string, err error) {
+	t.Helper()
+	dir := t.TempDir()
+	steps := filepath.Join(dir, "steps.yaml")
+	if err := os.WriteFile(steps, []byte(writeSteps), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w = &writer{}
+	var out, errs bytes.Buffer
+	a := newApp(stdio{strings.NewReader(typed), &out, &errs})
+	a.lookupEnv = func(string) (string, bool) { return "", false }
+	a.inTTY, a.outTTY, a.errTTY = true, true, true
+	h, err := host.Open(t.Context(), host.Config{Home: dir, Model: "script:" + steps, Toolsets: map[string]tenon.Toolset{"disk": w}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	_, err = a.question(t.Context(), h, host.Question{Text: "write it"}, false)
+	return w, out.String(), errs.String(), err
+}
+
+func TestApprovalAtTheTerminal(t *testing.T) {
+	const proposed = `{"text":"a` + "\u202e" + `b\u001b[2J"}`
+	tests := map[string]struct {
+		typed string
+		got   []string
+		shown []string
+	}{
+		"yes":          {"y\n", []string{proposed}, []string{"● disk.write", "ok"}},
+		"slip":         {"what\nyes\n", []string{proposed}, nil},
+		"no":           {"n\n", nil, []string{"denied"}},
+		"no because":   {"n not on a Friday\n", nil, []string{"not on a Friday"}},
+		"edited":       {"e\n{\"text\":\"c\"}\n", []string{`{"text":"c"}`}, []string{`{"text":"c"}`}},
+		"edited badly": {"e\n{\"text\":\ne\n{\"text\":1}\ne\n{\"text\":\"c\"}\n", []string{`{"text":"c"}`}, []string{"must be a JSON object"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w, stdout, stderr, err := atTerminal(t, tt.typed)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, stderr)
+			}
+			if len(w.got) != len(tt.got) || len(w.got) > 0 && w.got[0] != tt.got[0] {
+				t.Errorf("the tool got %q, want %q", w.got, tt.got)
+			}
+			if stdout != "I write.\nDone.\n" {
+				t.Errorf("stdout is %q", stdout)
+			}
+			for _, s := range append(tt.shown, "approval required", "disk", `a\u202eb`) {
+				if !strings.Contains(stderr, s) {
+					t.Errorf("%q is not in:\n%s", s, stderr)
+				}
+			}
+			if strings.ContainsAny(strings.ReplaceAll(stderr, "\r\x1b[K", ""), "\x1b\u202e") {
+				t.Errorf("a hidden character reached the terminal: %q", stderr)
+			}
+		})
+	}
+}
+
+// A person who goes away leaves a run that waits.
+func TestApprovalUndecided(t *testing.T) {
+	w, _, stderr, err := atTerminal(t, "")
+	if exitStatus(err) != exitWaiting || len(w.got) > 0 {
+		t.Fatalf("%v, calls %q", err, w.got)
+	}
+	if !strings.Contains(stderr, "tenon approvals allow run_") || !strings.Contains(stderr, "tenon runs resume run_") {
+		t.Errorf("it does not say how to go on:\n%s", stderr)
+	}
+}
+
+func TestConsent(t *testing.T) {
+	dir, state := t.TempDir(), t.TempDir()
+	t.Chdir(dir)
+	t.Setenv("HOME", dir)
+	t.Setenv("XDG_STATE_HOME", state)
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "none"))
+	write := func(text string) {
+		if err := os.WriteFile("tenon.yaml", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask := func(typed string) error {
+		var errs bytes.Buffer
+		a := newApp(stdio{strings.NewReader(typed), &errs, &errs})
+		a.inTTY, a.errTTY = true, true
+		cfg, err := a.load(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.consent(t.Context(), cfg)
+	}
+	write("servers: {x: {command: nope, args: [a b]}}\n")
+	if err := ask("n\n"); exitStatus(err) != exitDenied {
+		t.Fatalf("no: %v", err)
+	}
+	if err := ask("y\n"); err != nil {
+		t.Fatalf("yes: %v", err)
+	}
+	if err := ask(""); err != nil {
+		t.Fatalf("it asks again: %v", err)
+	}
+	for _, changed := range []string{
+		"servers: {x: {command: nope, args: [a, b]}}\n",
+		"servers: {x: {command: nope, args: [a b], env: {LD_PRELOAD: ./x.so}}}\n",
+		"servers: {x: {command: nope, args: [a b], cwd: ..}}\n",
+		"servers: {x: {url: \"http://127.0.0.1:1/mcp\"}}\n",
+		"servers: {x: {command: nope, args: [a b]}}\nsecrets: {s: {command: [nope]}}\n",
+		"servers: {x: {command: nope, args: [a b]}}\nmodels: {m: {provider: openai, model: x, base_url: \"http://127.0.0.1:1/v1\"}}\n",
+	} {
+		write(changed)
+		if err := ask(""); exitStatus(err) != exitInterrupted {
+			t.Errorf("nobody is asked about %s: %v", changed, err)
+		}
+	}
+	write("servers: {x: {command: nope, args: [a b]}}\n")
+	if err := ask(""); err != nil {
+		t.Errorf("the first consent is lost: %v", err)
+	}
+}
