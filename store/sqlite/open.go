@@ -28,13 +28,13 @@ type Config struct {
 
 // Store is an open store. It is safe for concurrent use.
 type Store struct {
-	path  string
-	locks string // directory of the leases
-	log   *slog.Logger
-	now   func() time.Time
+	path string
+	log  *slog.Logger
+	now  func() time.Time
 
-	write *sql.DB // one connection, the writer's
-	read  *sql.DB
+	leases *leases
+	write  *sql.DB // one connection, the writer's
+	read   *sql.DB
 
 	mu       sync.Mutex
 	prepared map[string]*sql.Stmt // for reading
@@ -65,7 +65,7 @@ func open(ctx context.Context, c Config, steps []string) (_ *Store, err error) {
 		return nil, tenon.Errorf(tenon.CodeStore, "store %s: %w", c.Path, err)
 	}
 	s := &Store{
-		path: path, locks: filepath.Join(filepath.Dir(path), "locks"), log: c.Logger, now: c.Now,
+		path: path, log: c.Logger, now: c.Now,
 		prepared: map[string]*sql.Stmt{},
 		ops:      make(chan *op, maxBatch), quit: make(chan struct{}), ended: make(chan struct{}),
 	}
@@ -78,6 +78,9 @@ func open(ctx context.Context, c Config, steps []string) (_ *Store, err error) {
 	}
 	if err := s.prepareFiles(); err != nil {
 		return nil, err
+	}
+	if s.leases, err = openLeases(filepath.Join(filepath.Dir(path), locksDir)); err != nil {
+		return nil, tenon.Errorf(tenon.CodeStore, "store %s: %w; choose another place with --home", path, err)
 	}
 	defer func() {
 		if err != nil {
@@ -107,10 +110,13 @@ func open(ctx context.Context, c Config, steps []string) (_ *Store, err error) {
 	return s, nil
 }
 
+// locksDir is the directory of the leases, beside the store.
+const locksDir = "locks"
+
 // prepareFiles makes the file itself, so that its mode does not depend on the
 // umask; SQLite gives the mode of the file to -wal and -shm.
 func (s *Store) prepareFiles() error {
-	if err := os.MkdirAll(s.locks, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(filepath.Dir(s.path), locksDir), 0o700); err != nil {
 		return tenon.Errorf(tenon.CodeStore, "store %s: %w; choose another place with --home", s.path, err)
 	}
 	f, err := os.OpenFile(s.path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
@@ -182,7 +188,7 @@ func (s *Store) closeDBs() error {
 			errs = append(errs, db.Close())
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(append(errs, s.leases.close())...); err != nil {
 		return storeError(s.path, "close", err)
 	}
 	return nil

@@ -1,4 +1,4 @@
-//go:build unix
+//go:build unix && !linux
 
 package sqlite
 
@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile locks an open file or returns errLocked. The lock belongs to the
-// open file and not to the process, so two in one process exclude each other.
+// lockFile locks an open file or returns errLocked.
 func lockFile(f *os.File, exclusive bool) error {
 	how := unix.LOCK_SH | unix.LOCK_NB
 	if exclusive {

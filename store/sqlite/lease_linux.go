@@ -1,0 +1,90 @@
+package sqlite
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// leases are locks on single bytes of one file: the byte of a run is a hash of
+// its id. They belong to the open file (open file description locks, fcntl(2)),
+// so two stores in one process exclude each other, and what a store itself holds
+// stands in own.
+type leases struct {
+	mu  sync.Mutex
+	f   *os.File
+	own map[int64]struct{}
+}
+
+func openLeases(dir string) (*leases, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "runs"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return &leases{f: f, own: map[int64]struct{}{}}, nil
+}
+
+func leaseByte(run string) int64 {
+	sum := sha256.Sum256([]byte(run))
+	return int64(binary.BigEndian.Uint64(sum[:]) >> 2)
+}
+
+func (l *leases) fcntl(cmd int, kind int16, at int64) (unix.Flock_t, error) {
+	lock := unix.Flock_t{Type: kind, Start: at, Len: 1}
+	for {
+		err := unix.FcntlFlock(l.f.Fd(), cmd, &lock)
+		if !errors.Is(err, unix.EINTR) {
+			return lock, err
+		}
+	}
+}
+
+func (l *leases) acquire(run string) (release func(), ok bool, err error) {
+	at := leaseByte(run)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, mine := l.own[at]; mine {
+		return nil, false, nil
+	}
+	if _, err := l.fcntl(unix.F_OFD_SETLK, unix.F_WRLCK, at); err != nil {
+		if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
+			return nil, false, nil
+		}
+		return nil, false, err
+	}
+	l.own[at] = struct{}{}
+	return func() { l.release(at) }, true, nil
+}
+
+func (l *leases) release(at int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, mine := l.own[at]; mine {
+		delete(l.own, at)
+		_, _ = l.fcntl(unix.F_OFD_SETLK, unix.F_UNLCK, at) // fails only after close, which has freed it
+	}
+}
+
+func (l *leases) held(run string) (bool, error) {
+	at := leaseByte(run)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, mine := l.own[at]; mine {
+		return true, nil
+	}
+	lock, err := l.fcntl(unix.F_OFD_GETLK, unix.F_WRLCK, at)
+	return err == nil && lock.Type != unix.F_UNLCK, err
+}
+
+// close frees what is still held.
+func (l *leases) close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.own)
+	return l.f.Close()
+}
