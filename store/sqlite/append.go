@@ -65,10 +65,8 @@ func (w *writer) append(a *store.Append, waiting []byte) error {
 			return err
 		}
 	}
-	for i := range a.Events {
-		if err := w.event(pos, &a.Events[i]); err != nil {
-			return err
-		}
+	if err := w.events(pos, a.Events); err != nil {
+		return err
 	}
 	if a.State != "" && a.Create == nil {
 		if err := w.state(pos, a, waiting); err != nil {
@@ -149,22 +147,40 @@ func (w *writer) create(a *store.Append, waiting []byte) (*position, error) {
 	return p, nil
 }
 
-func (w *writer) event(pos *position, e *tenon.Event) error {
-	var data, digest any
-	switch {
-	case len(e.Data) >= blobFrom:
-		sum := sha256.Sum256(e.Data)
-		if _, err := w.stmts.insertBlob.Exec(sum[:], []byte(e.Data)); err != nil {
-			return err
+// events makes rows of an append's events: a row takes what follows its first
+// event as long as it is small.
+func (w *writer) events(pos *position, list []tenon.Event) error {
+	for len(list) > 0 {
+		e := &list[0]
+		var data, digest, more any
+		n, last := 1, e.Time
+		if isBlob(e) {
+			sum := sha256.Sum256(e.Data)
+			if _, err := w.stmts.insertBlob.Exec(sum[:], []byte(e.Data)); err != nil {
+				return err
+			}
+			digest = sum[:]
+		} else if len(e.Data) > 0 {
+			data = []byte(e.Data)
 		}
-		digest = sum[:]
-	case len(e.Data) > 0:
-		data = []byte(e.Data)
+		var packed []byte
+		for n < len(list) && !isBlob(&list[n]) && len(packed) < blobFrom {
+			last = list[n].Time
+			packed = pack(packed, &list[n])
+			n++
+		}
+		if packed != nil {
+			more = packed
+		}
+		w.rows = append(w.rows, pos.n, int64(e.Seq), nanos(e.Time), e.Step, e.Kind, int64(e.Attempt), data, digest,
+			int64(n), nanos(last), more)
+		pos.seq += uint64(n)
+		list = list[n:]
 	}
-	w.rows = append(w.rows, pos.n, int64(e.Seq), nanos(e.Time), e.Step, e.Kind, int64(e.Attempt), data, digest)
-	pos.seq = e.Seq
 	return nil
 }
+
+func isBlob(e *tenon.Event) bool { return len(e.Data) >= blobFrom }
 
 // insertEvents writes the rows that the appends of a transaction have gathered.
 func (w *writer) insertEvents() error {

@@ -53,10 +53,20 @@ func (s *Store) Signal(ctx context.Context, id string) (store.Signal, error) {
 
 // Settled implements [store.Inbox].
 func (s *Store) Settled(ctx context.Context, run, step, kind string) (store.Signal, error) {
-	return one(kind + " for step " + step + " of run " + run)(s.signals(ctx,
-		selectSignals+` AS s WHERE run = ? AND step = ? AND kind = ? AND seq > 0 AND EXISTS (
-			SELECT 1 FROM events e WHERE e.run = (SELECT n FROM runs WHERE id = s.run) AND e.seq = s.seq AND e.step = s.step AND e.kind = s.kind)
-		ORDER BY seq DESC, n LIMIT 1`, run, step, kind))
+	signals, err := s.signals(ctx, selectSignals+" WHERE run = ? AND step = ? AND kind = ? AND seq > 0 ORDER BY seq DESC, n", run, step, kind)
+	if err != nil {
+		return store.Signal{}, err
+	}
+	for _, g := range signals { // few: one for each round of asking, and those that came late
+		events, err := s.Events(ctx, run, g.Seq-1, 1)
+		if err != nil {
+			return store.Signal{}, err
+		}
+		if len(events) == 1 && events[0].Step == step && events[0].Kind == kind {
+			return g, nil
+		}
+	}
+	return store.Signal{}, tenon.Errorf(tenon.CodeNotFound, "no signal %s for step %s of run %s", kind, step, run)
 }
 
 // SettleSignal implements [store.Inbox].

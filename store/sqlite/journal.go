@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/tenonhq/tenon"
@@ -15,11 +16,16 @@ import (
 
 // Events implements [store.Journal].
 func (s *Store) Events(ctx context.Context, run string, after uint64, limit int) ([]tenon.Event, error) {
-	query := `SELECT e.seq, e.time, e.step, e.kind, e.attempt, e.data, e.blob, b.data
-		FROM events e LEFT JOIN blobs b ON b.digest = e.blob
-		WHERE e.run = (SELECT n FROM runs WHERE id = ?) AND e.seq > ? ORDER BY e.seq`
+	query := `SELECT e.seq, e.time, e.step, e.kind, e.attempt, e.data, e.blob, b.data, e.n, e.more
+		FROM runs r JOIN events e ON e.run = r.n LEFT JOIN blobs b ON b.digest = e.blob
+		WHERE r.id = ?1 AND e.seq >= coalesce((SELECT max(f.seq) FROM events f WHERE f.run = r.n AND f.seq <= ?2 + 1), 0)
+		ORDER BY e.seq`
 	if limit > 0 {
-		query += fmt.Sprint(" LIMIT ", limit) // as a parameter it has SQLite compile the statement twice
+		// One more row, since the first may hold events up to the given one. As a
+		// parameter the limit would have SQLite compile the statement twice.
+		query += fmt.Sprint(" LIMIT ", limit+1)
+	} else {
+		limit = math.MaxInt
 	}
 	rows, err := s.query(ctx, query, run, int64(after))
 	if err != nil {
@@ -27,24 +33,10 @@ func (s *Store) Events(ctx context.Context, run string, after uint64, limit int)
 	}
 	defer func() { _ = rows.Close() }() // rows.Err says what went wrong
 	var events []tenon.Event
-	for rows.Next() {
-		e := tenon.Event{Run: run}
-		var at int64
-		var data, digest, blob []byte
-		if err := rows.Scan(&e.Seq, &at, &e.Step, &e.Kind, &e.Attempt, &data, &digest, &blob); err != nil {
-			return nil, s.readError(ctx, err)
+	for rows.Next() && len(events) < limit {
+		if events, err = s.scanEvents(ctx, rows, events, run, after, limit); err != nil {
+			return nil, err
 		}
-		e.Time = fromNanos(at)
-		if digest != nil {
-			if sum := sha256.Sum256(blob); string(sum[:]) != string(digest) {
-				return nil, s.damaged(digestName(digest))
-			}
-			data = blob
-		}
-		if len(data) > 0 {
-			e.Data = data
-		}
-		events = append(events, e)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, s.readError(ctx, err)
@@ -62,9 +54,44 @@ func (s *Store) Events(ctx context.Context, run string, after uint64, limit int)
 	return events, nil
 }
 
+// scanEvents adds the events of a row that come after the given one.
+func (s *Store) scanEvents(ctx context.Context, rows *sql.Rows, events []tenon.Event, run string, after uint64, limit int) ([]tenon.Event, error) {
+	e := tenon.Event{Run: run}
+	var at int64
+	var n int
+	var data, digest, blob, more []byte
+	if err := rows.Scan(&e.Seq, &at, &e.Step, &e.Kind, &e.Attempt, &data, &digest, &blob, &n, &more); err != nil {
+		return nil, s.readError(ctx, err)
+	}
+	e.Time = fromNanos(at)
+	if digest != nil {
+		if sum := sha256.Sum256(blob); string(sum[:]) != string(digest) {
+			return nil, s.damaged(digestName(digest))
+		}
+		data = blob
+	}
+	if len(data) > 0 {
+		e.Data = data
+	}
+	for {
+		if e.Seq > after && len(events) < limit {
+			events = append(events, e)
+		}
+		if n--; n <= 0 {
+			return events, nil
+		}
+		next := tenon.Event{Run: run, Seq: e.Seq + 1}
+		var err error
+		if more, err = unpack(more, &next); err != nil {
+			return nil, s.damaged(fmt.Sprintf("event %d of run %s", next.Seq, run))
+		}
+		e = next
+	}
+}
+
 const selectRuns = `SELECT id, session, parent, parent_seq, core, agent, model, title, state, stop, created,
-	max(updated, coalesce((SELECT time FROM events WHERE run = n ORDER BY seq DESC LIMIT 1), 0)),
-	coalesce((SELECT max(seq) FROM events WHERE run = n), 0), waiting FROM runs`
+	max(updated, coalesce((SELECT e.last FROM events e WHERE e.run = runs.n ORDER BY e.seq DESC LIMIT 1), 0)),
+	coalesce((SELECT e.seq + e.n - 1 FROM events e WHERE e.run = runs.n ORDER BY e.seq DESC LIMIT 1), 0), waiting FROM runs`
 
 // Run implements [store.Journal].
 func (s *Store) Run(ctx context.Context, id string) (tenon.Run, error) {

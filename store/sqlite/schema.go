@@ -18,9 +18,14 @@ const applicationID = 0x74656e6f
 // changed.
 //
 // Events lie in a table with rowid and not in the order of their key: the
-// appends of many runs then fill the same few pages. A row's seq and time of
+// appends of many runs then fill the same few pages. A run's seq and time of
 // change are those of its last event, so that most appends touch the table of
 // events only.
+//
+// A row of events is what one append wrote together: the first event in columns
+// that SQL can read, those after it in more (see pack.go), n in all, the last of
+// them at time last. UNIQUE(run, seq) holds over all of them, since every append
+// begins right after the last event.
 var migrations = []string{1 - 1: `
 CREATE TABLE runs (
 	n          INTEGER PRIMARY KEY,
@@ -55,7 +60,10 @@ CREATE TABLE events (
 	kind    TEXT NOT NULL,
 	attempt INTEGER NOT NULL,
 	data    BLOB,
-	blob    BLOB REFERENCES blobs(digest)
+	blob    BLOB REFERENCES blobs(digest),
+	n       INTEGER NOT NULL,
+	last    INTEGER NOT NULL,
+	more    BLOB
 );
 CREATE UNIQUE INDEX events_run ON events(run, seq);
 

@@ -10,7 +10,7 @@ import (
 const manyEvents = 16
 
 // eventColumns is the number of values of an event's row.
-const eventColumns = 8
+const eventColumns = 11
 
 // statements are those of the writer, prepared once.
 type statements struct {
@@ -26,8 +26,8 @@ type statements struct {
 }
 
 func (st *statements) prepare(ctx context.Context, conn *sql.Conn) error {
-	const event = "(?,?,?,?,?,?,?,?)"
-	const insertEvent = "INSERT INTO events (run, seq, time, step, kind, attempt, data, blob) VALUES "
+	const event = "(?,?,?,?,?,?,?,?,?,?,?)"
+	const insertEvent = "INSERT INTO events (run, seq, time, step, kind, attempt, data, blob, n, last, more) VALUES "
 	for _, p := range []struct {
 		dest **sql.Stmt
 		sql  string
@@ -36,7 +36,8 @@ func (st *statements) prepare(ctx context.Context, conn *sql.Conn) error {
 		{&st.commit, "COMMIT"},
 		{&st.rollback, "ROLLBACK"},
 		{&st.version, "PRAGMA data_version"},
-		{&st.position, `SELECT n, coalesce((SELECT max(seq) FROM events WHERE run = n), 0) FROM runs WHERE id = ?`},
+		{&st.position, `SELECT n, coalesce((SELECT e.seq + e.n - 1 FROM events e WHERE e.run = runs.n ORDER BY e.seq DESC LIMIT 1), 0)
+			FROM runs WHERE id = ?`},
 		{&st.busy, `SELECT id FROM runs WHERE session = ? AND state IN ('working', 'input_required') LIMIT 1`},
 		{&st.insertRun, `INSERT INTO runs
 			(id, session, parent, parent_seq, core, agent, model, title, state, stop, created, updated, waiting)
