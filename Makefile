@@ -1,6 +1,82 @@
-# What each target does stands in AGENTS.md. Everything runs with Go alone.
+# What each target does stands in AGENTS.md. Building, testing and measuring need Go alone; check also needs a C
+# compiler (the race detector), and peers needs Node with npm.
 
-.PHONY: figures
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.PHONY: test check peers soak figures fmt vet windows staticcheck nested tidy linker race kills
+
+export TENON_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tenon
+PEERS := $(TENON_CACHE)/peers
+TOOLS := $(CURDIR)/.tools
+STATICCHECK := v0.8.2
+KILLS ?= 200
+
+test:
+	go test ./...
+
+check: fmt vet windows staticcheck nested tidy linker race kills peers
+
+fmt:
+	@echo "gofmt -l"; bad=$$(git ls-files -co --exclude-standard -- '*.go' | xargs gofmt -l); \
+	[ -z "$$bad" ] || { echo "not formatted: $$bad; run gofmt -w"; exit 1; }
+
+vet:
+	go vet ./...
+	go vet .ci/summary.go
+
+# Windows is held to building and vetting, tests included.
+windows:
+	GOOS=windows go vet ./...
+
+$(TOOLS)/staticcheck-$(STATICCHECK):
+	GOBIN=$(TOOLS) go install honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK)
+	mv $(TOOLS)/staticcheck $@
+
+staticcheck: $(TOOLS)/staticcheck-$(STATICCHECK)
+	$< ./...
+
+# Modules within the module: what must not come into our go.mod. They are
+# vetted, with their tests; what they measure or referee, other targets start.
+nested:
+	@for mod in $$(git ls-files -- '*/go.mod'); do (cd "$$(dirname "$$mod")"; set -x; go vet ./... && go mod tidy -diff); done
+
+# tidy -diff prints what is wrong with go.mod and changes nothing.
+tidy:
+	go mod tidy -diff
+
+# A package that looks methods up by name at run time makes the linker keep all
+# of them, in the whole binary (docs/decisions/0002-dependencies.md).
+linker:
+	@echo "go build -ldflags=-dumpdep ./cmd/tenon"; \
+	bad=$$(go build -ldflags=-dumpdep -o /dev/null ./cmd/tenon 2>&1 | grep '<ReflectMethod>' || true); \
+	[ -z "$$bad" ] || { echo "these look methods up by reflection: $$bad"; exit 1; }
+
+# kill and peers test a built program; the detector would see nothing of it.
+race:
+	CGO_ENABLED=1 go test -race -short -timeout 20m $$(go list ./... | grep -v -e /internal/kill$$ -e /internal/peers$$)
+
+# The long crash tests.
+kills:
+	TENON_KILLS=$(KILLS) go test -count=1 -timeout 40m ./internal/kill ./engine/local
+
+# The real MCP servers from npm and aimock, a real HTTP model. npm is asked for
+# exactly what the lock file says, with its hashes; no package runs a script.
+peers: $(PEERS)/ready
+	TENON_PEERS=1 TENON_PEERS_DIR=$(PEERS) go test -json -count=1 -timeout 15m ./internal/peers/... | \
+	  go run .ci/summary.go testresults/peers.jsonl
+
+$(PEERS)/ready: internal/peers/package.json internal/peers/package-lock.json
+	mkdir -p $(PEERS)
+	cp $^ $(PEERS)/
+	cd $(PEERS) && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error
+	touch $@
+
+# The long runs: an hour or more.
+soak:
+	TENON_KILLS=1000 go test -count=1 -timeout 120m ./internal/kill ./engine/local
+	go test -count=20 -timeout 60m ./engine/... ./store/... ./transport/... ./servers/...
+	CGO_ENABLED=1 go test -race -count=5 -timeout 60m ./engine/... ./jsonrpc/... ./transport/... ./mcp/...
 
 # Measures and writes docs/figures.json and docs/figures.md: make figures [ID=P1] [ROUNDS=7]
 figures:
