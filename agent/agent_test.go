@@ -14,7 +14,7 @@ import (
 func script(answers ...func(step string) []tenon.Event) func(tenon.Command) []tenon.Event {
 	return func(c tenon.Command) []tenon.Event {
 		switch c.Kind {
-		case agent.CommandModel:
+		case agent.CommandModel, agent.CommandFinal:
 			a := answers[0]
 			if len(answers) > 1 {
 				answers = answers[1:]
@@ -58,6 +58,12 @@ func TestRunEnds(t *testing.T) {
 		{"RA-16 four calls one after another", agent.Spec{MaxTurns: 5},
 			script(says("", "a"), says("", "a"), says("", "a"), says("", "a"), says("end")), tenon.RunCompleted, tenon.StopEnd, "end", "", 5},
 		{"the turn limit", agent.Spec{MaxTurns: 3}, script(says("thinking", "a")), tenon.RunFailed, tenon.LimitTurns, "thinking", "Iteration limit of 3 reached.", 3},
+		{"RA-20 the turn limit by default", agent.Spec{}, script(says("", "a")), tenon.RunFailed, tenon.LimitTurns, "", "Tool use loop exceeded maximum iterations", 10},
+		{"KN-81 one final answer without tools", agent.Spec{MaxTurns: 2, OnLimit: agent.OnLimitFinal}, script(says("", "a"), says("", "a"), says("what I have")), tenon.RunCompleted, tenon.LimitTurns, "what I have", "", 3},
+		{"a final answer that still calls", agent.Spec{MaxTurns: 1, OnLimit: agent.OnLimitFinal}, script(says("", "a"), says("so far", "a")), tenon.RunCompleted, tenon.LimitTurns, "so far", "", 2},
+		{"tool calls", agent.Spec{MaxToolCalls: 2}, script(says("", "a"), says("", "a", "b"), says("more", "c")), tenon.RunFailed, tenon.LimitToolCalls, "", "2 tool calls", 2},
+		{"tool calls within the limit", agent.Spec{MaxToolCalls: 2}, script(says("", "a", "b"), says("end")), tenon.RunCompleted, tenon.StopEnd, "end", "", 2},
+		{"tokens", agent.Spec{MaxTokens: 20}, script(says("", "a"), says("so far", "a"), says("end")), tenon.RunFailed, tenon.LimitTokens, "so far", "20 tokens", 2},
 		{"cut off", agent.Spec{}, script(stops(tenon.StopMaxTokens, "half", "a")), tenon.RunFailed, tenon.StopMaxTokens, "half", "cut off", 1},
 		{"refused", agent.Spec{}, script(stops(tenon.StopContentFilter, "no")), tenon.RunFailed, tenon.StopContentFilter, "no", "refused", 1},
 		{"pause goes back as it is", agent.Spec{}, script(stops(tenon.StopPause, "wait"), says("end")), tenon.RunCompleted, tenon.StopEnd, "end", "", 2},
@@ -254,6 +260,27 @@ func TestTimeLimit(t *testing.T) {
 	d.run()
 	if d.done.Stop != tenon.LimitTime || d.done.Answer != "so far" {
 		t.Errorf("ended %+v", d.done)
+	}
+}
+
+func TestConfirm(t *testing.T) {
+	for _, verdict := range []tenon.Verdict{tenon.Allow, tenon.Deny} {
+		t.Run("KN-81 "+string(verdict), func(t *testing.T) {
+			d := newDriver(t, agent.Spec{Question: "q", MaxTurns: 2, OnLimit: agent.OnLimitConfirm},
+				script(says("", "a"), says("", "a"), says("", "a"), says("end")))
+			d.run()
+			waits := d.core.Next()
+			var a agent.Asking
+			if len(waits) != 1 || json.Unmarshal(waits[0].Data, &a) != nil || a.Kind != "limit" || !strings.HasPrefix(a.Reason, "Do you want me to continue?") {
+				t.Fatalf("waits for %v", show(waits))
+			}
+			d.apply(tenon.Event{Step: waits[0].Step, Kind: agent.EventDecision, Data: data(agent.Ruling{Verdict: verdict, By: "ann"})})
+			d.run()
+			if verdict == tenon.Allow && (d.done.State != tenon.RunCompleted || d.done.Answer != "end") ||
+				verdict == tenon.Deny && (d.done.State != tenon.RunFailed || d.done.Stop != tenon.LimitTurns) {
+				t.Errorf("ended %+v", d.done)
+			}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/tenonhq/tenon"
@@ -29,16 +30,34 @@ func (s *State) applyModel(e tenon.Event) error {
 	// An answer that was cut off may hold half a call: none of its calls runs,
 	// but each gets a result, so that the history stays valid.
 	whole := r.Stop == tenon.StopToolUse || r.Stop == tenon.StopEnd
+	room := s.room()
 	for i, t := range calls {
 		c := &call{step: s.modelStep() + "." + strconv.Itoa(i), tool: t}
-		if !whole {
+		switch {
+		case !whole:
 			c.settle(tenon.ErrorResult("not run: the answer was cut off (" + string(r.Stop) + ")"))
+		case s.final != "":
+			c.settle(tenon.ErrorResult("not run: the limit of the run was reached"))
+		case room >= 0 && i >= room:
+			s.refused = true
+			c.settle(tenon.ErrorResult("not run: the run's limit of tool calls is reached"))
 		}
 		s.calls = append(s.calls, c)
 	}
 	s.count += len(calls)
+	s.made += len(calls)
 	switch {
+	case s.final != "":
+		if len(calls) > 0 {
+			s.closeTurn()
+		}
+		if s.stop, s.answered = r.Stop, true; r.Stop == tenon.StopToolUse {
+			s.stop = tenon.StopEnd
+		}
+		s.failed = stopError(r)
+		return nil
 	case whole && len(calls) > 0:
+		s.settleTurn()
 		return nil
 	case len(calls) > 0:
 		s.closeTurn()
@@ -84,7 +103,17 @@ func stopError(r tenon.Response) *tenon.Error {
 func (s *State) applyAttempt(e tenon.Event) error {
 	switch e.Kind {
 	case tenon.EventStarted:
+		var d tenon.StartedData
+		if err := decode(e, &d); err != nil {
+			return err
+		}
 		s.asked = true
+		if e.Attempt == 1 {
+			s.begun++
+		}
+		if d.Kind == CommandFinal {
+			s.beginFinal()
+		}
 		for _, text := range s.steer {
 			s.messages = append(s.messages, tenon.UserMessage(text))
 		}
@@ -114,15 +143,18 @@ func (s *State) applyCall(e tenon.Event) error {
 	if err := c.apply(e); err != nil {
 		return err
 	}
-	for _, c := range s.calls {
-		if c.status != settled {
-			return nil
-		}
+	s.settleTurn()
+	return nil
+}
+
+// settleTurn ends the turn once its last call is settled: all results go back in
+// one message.
+func (s *State) settleTurn() {
+	if slices.ContainsFunc(s.calls, func(c *call) bool { return c.status != settled }) {
+		return
 	}
-	// The last call of the turn is settled: all results go back in one message.
 	s.closeTurn()
 	s.turn++
-	return nil
 }
 
 func (c *call) apply(e tenon.Event) error {

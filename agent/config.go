@@ -56,8 +56,14 @@ type Limits struct {
 	ParallelTools int `yaml:"parallel_tools" min:"1" default:"4"`
 	// Time for the whole run.
 	RunTimeout time.Duration `yaml:"run_timeout" default:"15m"`
-	// What happens at a limit. fail: the run ends as failed (exit code 6).
-	OnLimit string `yaml:"on_limit" enum:"fail" later:"final_response,confirm" default:"fail"`
+	// Tool calls per run; 0: no limit. What is over it is not run, and the limit is reached.
+	ToolCalls int `yaml:"tool_calls" min:"0" default:"0"`
+	// Tokens per run, of all model requests together; 0: no limit.
+	Tokens int `yaml:"tokens" min:"0" default:"0"`
+	// What happens at a limit. fail: the run ends as failed (exit code 6); final_response: one more model request without tools; confirm: the run waits for a person to say whether it may go on.
+	OnLimit string `yaml:"on_limit" enum:"fail,final_response,confirm" default:"fail"`
+	// User message of final_response.
+	LimitPrompt string `yaml:"limit_prompt" default:"built-in text"`
 }
 
 // Over returns l with base in the place of what l does not say.
@@ -71,8 +77,17 @@ func (l Limits) Over(base Limits) Limits {
 	if l.RunTimeout == 0 {
 		l.RunTimeout = base.RunTimeout
 	}
+	if l.ToolCalls == 0 {
+		l.ToolCalls = base.ToolCalls
+	}
+	if l.Tokens == 0 {
+		l.Tokens = base.Tokens
+	}
 	if l.OnLimit == "" {
 		l.OnLimit = base.OnLimit
+	}
+	if l.LimitPrompt == "" {
+		l.LimitPrompt = base.LimitPrompt
 	}
 	return l
 }

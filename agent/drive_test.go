@@ -91,7 +91,8 @@ func (d *driver) step(pick func(n int) int) bool {
 	}
 	if c.Kind != agent.CommandDecide {
 		d.attempt[c.Step]++
-		d.apply(tenon.Event{Step: c.Step, Kind: tenon.EventStarted, Attempt: d.attempt[c.Step]})
+		d.apply(tenon.Event{Step: c.Step, Kind: tenon.EventStarted, Attempt: d.attempt[c.Step],
+			Data: data(tenon.StartedData{Kind: c.Kind, Idempotent: c.Idempotent})})
 	}
 	if p, ok := c.Local.(*agent.Prompt); ok {
 		d.prompts = append(d.prompts, p)
@@ -186,10 +187,17 @@ func TestSchedules(t *testing.T) {
 func schedule(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	turns := 0
+	spec := agent.Spec{Question: "q", MaxTurns: 6, Parallel: 1 + r.IntN(3), OnLimit: []string{"", agent.OnLimitFinal, agent.OnLimitConfirm}[r.IntN(3)]}
+	if r.IntN(3) == 0 {
+		spec.MaxToolCalls = 1 + r.IntN(6)
+	}
+	if r.IntN(3) == 0 {
+		spec.MaxTokens = 1 + r.IntN(60)
+	}
 	var d *driver
-	d = newDriver(t, agent.Spec{Question: "q", MaxTurns: 6, Parallel: 1 + r.IntN(3)}, func(c tenon.Command) []tenon.Event {
+	d = newDriver(t, spec, func(c tenon.Command) []tenon.Event {
 		switch c.Kind {
-		case agent.CommandModel:
+		case agent.CommandModel, agent.CommandFinal:
 			if turns++; r.IntN(5) == 0 {
 				return answer(c.Step, "the end")
 			}

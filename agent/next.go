@@ -13,19 +13,19 @@ func (s *State) Next() []tenon.Command {
 		return nil
 	case s.cancel != nil:
 		return s.nextCancelled()
-	case len(s.calls) > 0 && s.failed == nil:
-		return s.nextCalls()
 	case s.asked:
 		return nil
+	case len(s.calls) > 0 && s.failed == nil:
+		return s.nextCalls()
 	case s.failed != nil:
 		return s.done(tenon.RunFailed, s.stop, s.failed)
+	case s.final != "" && s.stop != "":
+		return s.done(tenon.RunCompleted, s.final, nil)
 	case s.stop != "":
 		return s.done(tenon.RunCompleted, s.stop, nil)
-	case s.turn > s.lastTurn:
-		return s.done(tenon.RunFailed, tenon.LimitTurns, tenon.Errorf(tenon.CodeLimit,
-			"Iteration limit of %d reached. Tool use loop exceeded maximum iterations; raise limits.max_turns, or --max-turns", s.spec.MaxTurns))
-	case s.overtime():
-		return s.done(tenon.RunFailed, tenon.LimitTime, s.timeError())
+	}
+	if stop, err := s.limit(); stop != "" {
+		return s.atLimit(stop, err)
 	}
 	return []tenon.Command{{
 		Step:       s.modelStep(),
@@ -86,7 +86,7 @@ func (s *State) nextCalls() []tenon.Command {
 		}
 	}
 	if over && free == s.spec.Parallel {
-		return s.done(tenon.RunFailed, tenon.LimitTime, s.timeError())
+		return s.atLimit(tenon.LimitTime, s.timeError())
 	}
 	return cmds
 }
@@ -123,23 +123,12 @@ func (s *State) nextCancelled() []tenon.Command {
 	return s.done(tenon.RunCancelled, tenon.StopCancelled, tenon.Errorf(tenon.CodeCancelled, "%s", reason))
 }
 
-func (s *State) overtime() bool {
-	return s.spec.Timeout > 0 && s.now.Sub(s.started) >= s.spec.Timeout
-}
-
-func (s *State) timeError() *tenon.Error {
-	return tenon.Errorf(tenon.CodeLimit, "the run's time of %s is up; raise limits.run_timeout", s.spec.Timeout)
-}
-
 func (s *State) done(state tenon.RunState, stop tenon.StopReason, err *tenon.Error) []tenon.Command {
 	return []tenon.Command{{Kind: tenon.CommandDone, Data: mustJSON(tenon.DoneData{
 		State: state, Stop: stop, Answer: s.answer, Error: err,
-		Data: mustJSON(Summary{Turns: s.turns(), ToolCalls: s.count, Usage: s.usage}),
+		Data: mustJSON(Summary{Turns: s.begun, ToolCalls: s.count, Usage: s.usage}),
 	})}}
 }
-
-// turns counts the model calls that were answered or are open.
-func (s *State) turns() int { return min(s.turn, s.lastTurn) }
 
 // Summary is the core's own part of a [tenon.DoneData].
 type Summary struct {

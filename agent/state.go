@@ -26,6 +26,11 @@ type Spec struct {
 	MaxTurns   int           `json:"max_turns"`
 	Parallel   int           `json:"parallel_tools"`
 	Timeout    time.Duration `json:"run_timeout,omitempty"` // nanoseconds; 0: none
+
+	MaxToolCalls int    `json:"tool_calls,omitempty"` // 0: no limit
+	MaxTokens    int    `json:"tokens,omitempty"`     // of all model calls; 0: no limit
+	OnLimit      string `json:"on_limit,omitempty"`   // fail, final_response, confirm
+	LimitPrompt  string `json:"limit_prompt,omitempty"`
 }
 
 // maxAttempts bounds how often one tool call is tried where repeating is safe.
@@ -72,7 +77,12 @@ type State struct {
 	steer    []string
 	answer   string
 	usage    tenon.Usage
-	count    int // tool calls proposed
+	spent    int              // tokens used before the limits began anew
+	begun    int              // model calls
+	count    int              // tool calls proposed
+	made     int              // of those, since the limits began anew
+	refused  bool             // a call was over the limit
+	final    tenon.StopReason // the limit at which the last answer was asked for
 	failed   *tenon.Error
 	stop     tenon.StopReason
 	cancel   *tenon.CancelData
@@ -99,6 +109,9 @@ func (s *State) Apply(e tenon.Event) error {
 	case EventProposed:
 		return nil // part of the model's answer; journaled on its own for those who follow
 	case EventDecided, EventDecision, EventResult, EventInput, EventAnswer:
+		if e.Kind == EventDecision && e.Step == s.modelStep() {
+			return s.applyContinue(e)
+		}
 		return s.applyCall(e)
 	case tenon.EventStarted, tenon.EventUnknown, tenon.EventInterrupted, EventFailed:
 		if e.Step == s.modelStep() {
@@ -155,8 +168,8 @@ func (s *State) retry() {
 	if s.answered {
 		s.turn++
 	}
-	s.ended, s.failed, s.stop, s.asked, s.answered = nil, nil, "", false, false
-	s.started, s.lastTurn = s.now, s.turn-1+s.spec.MaxTurns
+	s.ended, s.failed, s.stop, s.asked, s.answered, s.final = nil, nil, "", false, false, ""
+	s.extend()
 }
 
 func (s *State) modelStep() string { return strconv.Itoa(s.turn) }

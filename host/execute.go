@@ -16,7 +16,7 @@ import (
 // do carries out one command of a core. See [engine.Do].
 func (h *Host) do(ctx context.Context, run string, a engine.Attempt, emit func(tenon.Event)) ([]tenon.Event, error) {
 	switch a.Kind {
-	case agent.CommandModel:
+	case agent.CommandModel, agent.CommandFinal:
 		return h.doModel(ctx, run, a, emit)
 	case agent.CommandDecide:
 		return h.doDecide(ctx, a)

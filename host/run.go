@@ -61,7 +61,8 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 		run.Session = tenon.NewID("ses", h.now())
 	}
 	spec := agent.Spec{Agent: name, Question: q.Text, Grant: q.Grant, Policy: h.rules.Digest(),
-		ToolChoice: a.ToolChoice, MaxTurns: a.Limits.MaxTurns, Parallel: a.Limits.ParallelTools, Timeout: a.Limits.RunTimeout}
+		ToolChoice: a.ToolChoice, MaxTurns: a.Limits.MaxTurns, Parallel: a.Limits.ParallelTools, Timeout: a.Limits.RunTimeout,
+		MaxToolCalls: a.Limits.ToolCalls, MaxTokens: a.Limits.Tokens, OnLimit: a.Limits.OnLimit, LimitPrompt: a.Limits.LimitPrompt}
 	if q.ToolChoice != "" {
 		spec.ToolChoice = q.ToolChoice
 	}

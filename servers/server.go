@@ -184,7 +184,7 @@ func (s *Server) dialOnce() {
 			state = StateAuth
 		}
 		s.set(state, s.dialer)
-		s.log.Warn("cannot connect to MCP server", "error", s.dialer)
+		s.log.Debug("cannot connect to MCP server", "error", s.dialer) // whoever asked is told
 		return
 	}
 	if s.closed {

@@ -1,0 +1,121 @@
+package agent
+
+import (
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
+
+// What happens at a limit, beside [OnLimitFail].
+const (
+	OnLimitFinal   = "final_response" // one more model request without tools
+	OnLimitConfirm = "confirm"        // a person is asked whether to go on
+)
+
+// defaultLimitPrompt asks for the last answer of a run at its limit.
+const defaultLimitPrompt = "The limit of this run is reached: no more tools can be used. Answer now with what you have."
+
+// continueQuestion is what a person is asked at a limit.
+const continueQuestion = "Do you want me to continue?"
+
+// finalTime is how long the last answer may take.
+const finalTime = 2 * time.Minute
+
+// CommandFinal asks the model for a last answer, without tools; Local is a
+// *Prompt.
+const CommandFinal = "final"
+
+// limit returns the limit that the next model call would be over, with what to
+// tell about it, or "".
+func (s *State) limit() (tenon.StopReason, *tenon.Error) {
+	switch {
+	case s.turn > s.lastTurn:
+		return tenon.LimitTurns, tenon.Errorf(tenon.CodeLimit, "Iteration limit of %d reached. Tool use loop exceeded maximum iterations; raise limits.max_turns, or --max-turns", s.spec.MaxTurns)
+	case s.refused:
+		return tenon.LimitToolCalls, tenon.Errorf(tenon.CodeLimit, "the run's limit of %d tool calls is reached; raise limits.tool_calls", s.spec.MaxToolCalls)
+	case s.spec.MaxTokens > 0 && s.tokens() >= s.spec.MaxTokens:
+		return tenon.LimitTokens, tenon.Errorf(tenon.CodeLimit, "the run's limit of %d tokens is reached (%d used); raise limits.tokens", s.spec.MaxTokens, s.tokens())
+	case s.overtime():
+		return tenon.LimitTime, s.timeError()
+	}
+	return "", nil
+}
+
+// tokens counts what the run used since it began, or was last allowed to go on.
+func (s *State) tokens() int { return s.usage.Input + s.usage.Output - s.spent }
+
+// room is how many tool calls the run may still make; below zero: any number.
+func (s *State) room() int {
+	if s.spec.MaxToolCalls <= 0 {
+		return -1
+	}
+	return max(s.spec.MaxToolCalls-s.made, 0)
+}
+
+func (s *State) overtime() bool {
+	return s.spec.Timeout > 0 && s.now.Sub(s.started) >= s.spec.Timeout
+}
+
+func (s *State) timeError() *tenon.Error {
+	return tenon.Errorf(tenon.CodeLimit, "the run's time of %s is up; raise limits.run_timeout", s.spec.Timeout)
+}
+
+// atLimit names what is to be done at a limit.
+func (s *State) atLimit(stop tenon.StopReason, err *tenon.Error) []tenon.Command {
+	switch s.spec.OnLimit {
+	case OnLimitFinal:
+		p := s.Prompt()
+		p.Tools, p.ToolChoice = "", ""
+		p.Deadline = s.now.Add(finalTime) // past the run's own: it is the last word
+		p.Messages = append(p.Messages, tenon.UserMessage(s.limitPrompt()))
+		if len(s.calls) > 0 {
+			p.Messages = append(s.Messages(), tenon.UserMessage(s.limitPrompt()))
+		}
+		return []tenon.Command{{Step: s.modelStep(), Kind: CommandFinal, Idempotent: true, Local: p}}
+	case OnLimitConfirm:
+		return []tenon.Command{{Step: s.modelStep(), Kind: tenon.CommandWait, Data: mustJSON(Asking{
+			Kind: "limit", Name: string(stop), Reason: continueQuestion + " " + err.Message})}}
+	}
+	return s.done(tenon.RunFailed, stop, err)
+}
+
+func (s *State) limitPrompt() string {
+	if s.spec.LimitPrompt != "" {
+		return s.spec.LimitPrompt
+	}
+	return defaultLimitPrompt
+}
+
+// beginFinal takes the start of the last model call into the history. Calls that
+// were not run by now never will be.
+func (s *State) beginFinal() {
+	s.final, _ = s.limit()
+	if len(s.calls) > 0 {
+		s.closeTurn()
+	}
+	s.messages = append(s.messages, tenon.UserMessage(s.limitPrompt()))
+}
+
+// applyContinue takes a person's answer to the question whether to go on.
+func (s *State) applyContinue(e tenon.Event) error {
+	var r Ruling
+	if err := decode(e, &r); err != nil {
+		return err
+	}
+	stop, limit := s.limit()
+	if stop == "" {
+		return nil // somebody else was first; the engine tells the sender
+	}
+	if r.Verdict == tenon.Allow {
+		s.extend()
+		return nil
+	}
+	s.stop, s.failed, s.answered = stop, limit, false
+	return nil
+}
+
+// extend gives the run its limits anew.
+func (s *State) extend() {
+	s.started, s.lastTurn = s.now, s.turn-1+s.spec.MaxTurns
+	s.spent, s.made, s.refused = s.usage.Input+s.usage.Output, 0, false
+}
