@@ -263,6 +263,39 @@ func TestTimeLimit(t *testing.T) {
 	}
 }
 
+func TestGrantForTheSession(t *testing.T) {
+	var last agent.DecideCommand
+	do := func(c tenon.Command) []tenon.Event {
+		if c.Kind == agent.CommandDecide {
+			last = agent.DecideCommand{}
+			_ = json.Unmarshal(c.Data, &last)
+			if last.GrantFor("s", last.Call.Name) == "" {
+				return decided(c, tenon.Ask, false)
+			}
+		}
+		return script(says("", "pay"), says("end"))(c)
+	}
+	d := newDriver(t, agent.Spec{Question: "q", MaxTurns: 2}, do)
+	d.run()
+	d.apply(tenon.Event{Step: "1.0", Kind: agent.EventDecision, Data: data(agent.Ruling{Verdict: tenon.Allow, By: "ann", Remember: agent.RememberSession})})
+	d.run()
+	if got := last.GrantFor("s", "pay"); got != "ann (for the session)" {
+		t.Errorf("the second call is granted by %q", got)
+	}
+	if got := last.GrantFor("other", "pay"); got != "" {
+		t.Errorf("another server's tool is granted by %q", got)
+	}
+	// The next run of the session inherits it.
+	next := agent.New(agent.Spec{Question: "again"}, d.core)
+	_ = next.Apply(tenon.Event{Kind: tenon.EventRun})
+	_ = next.Apply(answer("1", "", "pay")[0])
+	var c agent.DecideCommand
+	_ = json.Unmarshal(next.Next()[0].Data, &c)
+	if c.GrantFor("s", "pay") == "" {
+		t.Error("the next run of the session asks again")
+	}
+}
+
 func TestConfirm(t *testing.T) {
 	for _, verdict := range []tenon.Verdict{tenon.Allow, tenon.Deny} {
 		t.Run("KN-81 "+string(verdict), func(t *testing.T) {

@@ -143,8 +143,25 @@ func (s *State) applyCall(e tenon.Event) error {
 	if err := c.apply(e); err != nil {
 		return err
 	}
+	if e.Kind == EventDecision {
+		s.remember(c, e)
+	}
 	s.settleTurn()
 	return nil
+}
+
+// remember keeps what a person allowed for the session. Other calls of this turn
+// that wait for the same are not affected: they were asked about one by one.
+func (s *State) remember(c *call, e tenon.Event) {
+	var r Ruling
+	_ = decode(e, &r) // call.apply has read it already
+	if r.Verdict != tenon.Allow || r.Remember != RememberSession {
+		return
+	}
+	if s.grants == nil {
+		s.grants = map[string]string{}
+	}
+	s.grants[grantKey(c.decision.Server, c.decision.Remote)] = r.By
 }
 
 // settleTurn ends the turn once its last call is settled: all results go back in

@@ -18,7 +18,7 @@ import (
 type driver struct {
 	t       *testing.T
 	spec    agent.Spec
-	history []*tenon.Message
+	parent  *agent.State
 	core    *agent.State
 	journal []tenon.Event
 	now     time.Time
@@ -43,7 +43,7 @@ func (d *driver) apply(e tenon.Event) {
 	if err := d.core.Apply(e); err != nil {
 		d.t.Fatalf("apply %d %s %s: %v", e.Seq, e.Kind, e.Step, err)
 	}
-	again := agent.New(d.spec, d.history)
+	again := agent.New(d.spec, d.parent)
 	for _, e := range d.journal {
 		if err := again.Apply(e); err != nil {
 			d.t.Fatalf("replay: %v", err)
@@ -257,6 +257,7 @@ func schedule(t *testing.T, seed uint64) {
 			d.apply(tenon.Event{Step: w.Step, Kind: agent.EventAnswer, Data: data(tenon.InputAnswer{State: "s"})})
 			continue
 		}
-		d.apply(tenon.Event{Step: w.Step, Kind: agent.EventDecision, Data: data(agent.Ruling{Verdict: []tenon.Verdict{tenon.Allow, tenon.Deny}[r.IntN(2)], By: "local"})})
+		d.apply(tenon.Event{Step: w.Step, Kind: agent.EventDecision, Data: data(agent.Ruling{Verdict: []tenon.Verdict{tenon.Allow, tenon.Deny}[r.IntN(2)], By: "local",
+			Remember: []string{"", agent.RememberSession}[r.IntN(2)]})})
 	}
 }

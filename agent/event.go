@@ -43,8 +43,19 @@ type DecideCommand struct {
 	Call  tenon.ToolCall `json:"call"`
 	Tools string         `json:"tools,omitempty"` // digest of the tool snapshot
 	Grant string         `json:"grant,omitempty"` // who allowed beforehand whatever would ask
+	// Grants are the tools that were allowed for the session: "server/remote" → by
+	// whom.
+	Grants map[string]string `json:"grants,omitempty"`
 	// Propose has the call journaled as proposed first; no model did.
 	Propose bool `json:"propose,omitempty"`
+}
+
+// GrantFor says who allowed a tool beforehand, or "".
+func (c *DecideCommand) GrantFor(server, remote string) string {
+	if by, ok := c.Grants[grantKey(server, remote)]; ok {
+		return by + " (for the session)"
+	}
+	return c.Grant
 }
 
 // Decision is what the policy said about a tool call, and all that is needed to
@@ -68,7 +79,16 @@ type Ruling struct {
 	By        string          `json:"by,omitempty"`
 	Reason    string          `json:"reason,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // edited; empty: as proposed
+	// Remember "session" allows the tool for the rest of the session: whatever its
+	// arguments are, it asks no more.
+	Remember string `json:"remember,omitempty"`
 }
+
+// RememberSession is a value of [Ruling.Remember].
+const RememberSession = "session"
+
+// grantKey is a tool's identity in the grants of a session.
+func grantKey(server, remote string) string { return server + "/" + remote }
 
 // Asking is the data of a wait command: what a person is asked to decide.
 type Asking struct {

@@ -74,7 +74,7 @@ func (s *State) nextCalls() []tenon.Command {
 		switch c.status {
 		case proposed:
 			cmds = append(cmds, tenon.Command{Step: c.step, Kind: CommandDecide, Idempotent: true,
-				Data: mustJSON(DecideCommand{Call: *c.tool, Tools: s.spec.Tools, Grant: s.spec.Grant})})
+				Data: mustJSON(DecideCommand{Call: *c.tool, Tools: s.spec.Tools, Grant: s.spec.Grant, Grants: s.grants})})
 		case waiting, asking:
 			cmds = append(cmds, tenon.Command{Step: c.step, Kind: tenon.CommandWait, Data: mustJSON(c.asking())})
 		case ready:

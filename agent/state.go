@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -75,6 +76,7 @@ type State struct {
 	answered bool    // the model call of this turn ended the run
 	calls    []*call // of this turn; empty while the model is to be asked
 	steer    []string
+	grants   map[string]string // tools that were allowed for the session: identity → by whom
 	answer   string
 	usage    tenon.Usage
 	spent    int              // tokens used before the limits began anew
@@ -89,13 +91,18 @@ type State struct {
 	ended    *tenon.DoneData
 }
 
-// New returns the core of a run that has no events yet. history is the
-// conversation it continues; the slice is not changed.
-func New(spec Spec, history []*tenon.Message) *State {
+// New returns the core of a run that has no events yet. It goes on with the
+// conversation of parent, and with what was granted for the session there; nil
+// begins a new one. The parent is not changed.
+func New(spec Spec, parent *State) *State {
 	limits := Limits{MaxTurns: spec.MaxTurns, ParallelTools: spec.Parallel}.WithDefaults()
 	spec.MaxTurns, spec.Parallel = limits.MaxTurns, limits.ParallelTools
-	messages := append(slices.Clip(history), tenon.UserMessage(spec.Question))
-	return &State{spec: spec, messages: messages, turn: 1, lastTurn: spec.MaxTurns}
+	s := &State{spec: spec, turn: 1, lastTurn: spec.MaxTurns}
+	if parent != nil {
+		s.messages, s.grants = parent.Messages(), maps.Clone(parent.grants)
+	}
+	s.messages = append(s.messages, tenon.UserMessage(spec.Question))
+	return s
 }
 
 // Apply folds one event into the state.

@@ -127,8 +127,8 @@ func (h *Host) doDecide(ctx context.Context, a engine.Attempt) ([]tenon.Event, e
 	}
 	o := h.rules.Judge(t)
 	d.Verdict, d.By, d.Reason, d.Idempotent, d.Timeout = o.Verdict, agent.ByPolicy, o.Reason, o.Idempotent, o.Timeout
-	if d.Verdict == tenon.Ask && c.Grant != "" {
-		d.Verdict, d.By = tenon.Allow, c.Grant
+	if by := c.GrantFor(t.Server, t.Remote); d.Verdict == tenon.Ask && by != "" {
+		d.Verdict, d.By = tenon.Allow, by
 	}
 	return append(events, tenon.Event{Step: a.Step, Kind: agent.EventDecided, Data: encode(d)}), nil
 }

@@ -183,24 +183,14 @@ func (h *Host) newCore(ctx context.Context, spec engine.Spec) (tenon.Core, error
 	if err := json.Unmarshal(spec.Data, &s); err != nil {
 		return nil, tenon.Errorf(tenon.CodeStore, "run %s: its spec cannot be read: %w", spec.Run.ID, err)
 	}
-	history, err := h.history(ctx, spec.Run.Parent, spec.Run.ParentSeq)
+	if spec.Run.Parent == "" {
+		return agent.New(s, nil), nil
+	}
+	parent, err := h.fold(ctx, spec.Run.Parent, spec.Run.ParentSeq)
 	if err != nil {
 		return nil, err
 	}
-	return agent.New(s, history), nil
-}
-
-// history returns the conversation up to an event of a run, its ancestors'
-// first.
-func (h *Host) history(ctx context.Context, run string, upTo uint64) ([]*tenon.Message, error) {
-	if run == "" {
-		return nil, nil
-	}
-	s, err := h.fold(ctx, run, upTo)
-	if err != nil {
-		return nil, err
-	}
-	return s.Messages(), nil
+	return agent.New(s, parent), nil
 }
 
 // state folds a run's whole journal.
@@ -208,6 +198,7 @@ func (h *Host) state(ctx context.Context, run string) (*agent.State, error) {
 	return h.fold(ctx, run, 0)
 }
 
+// fold reads a run's journal up to an event, 0 for all of it.
 func (h *Host) fold(ctx context.Context, run string, upTo uint64) (*agent.State, error) {
 	events, err := h.store.Events(ctx, run, 0, int(upTo))
 	if err != nil {

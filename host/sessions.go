@@ -63,7 +63,11 @@ func (h *Host) Messages(ctx context.Context, session string) ([]*tenon.Message, 
 	if err != nil || s.Head == "" {
 		return nil, err
 	}
-	return h.history(ctx, s.Head, 0)
+	state, err := h.state(ctx, s.Head)
+	if err != nil {
+		return nil, err
+	}
+	return state.Messages(), nil
 }
 
 // RunRow finds a run: by id, by the unique beginning of one, or counted from
