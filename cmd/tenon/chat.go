@@ -43,6 +43,7 @@ func (a *app) chat(ctx context.Context, q *asking) (err error) {
 		return err
 	}
 	defer closing(h, &err)
+	a.talking = true
 	if a.inTTY {
 		a.hint("%s", "Ask something. /help shows the other words, Ctrl-D ends.")
 	}
@@ -128,6 +129,9 @@ func (a *app) chatWord(ctx context.Context, h *host.Host, q *asking, text string
 		a.problems(problems)
 		if err != nil {
 			return err
+		}
+		if len(snapshot.Tools()) == 0 {
+			a.note("no tools")
 		}
 		for _, t := range snapshot.Tools() {
 			a.note("%s  %s", safeLine(t.Name), shorten(safeLine(firstLine(t.Description)), a.width()-len(t.Name)-3))

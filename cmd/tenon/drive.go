@@ -114,7 +114,9 @@ func (a *app) summary(r agent.Report) {
 	if n := r.Usage.Input + r.Usage.Output; n > 0 {
 		parts = append(parts, strconv.Itoa(n)+" tokens")
 	}
-	parts = append(parts, "tenon run -s "+r.Session+" goes on")
+	if !a.talking {
+		parts = append(parts, "tenon run -s "+r.Session+" goes on")
+	}
 	_, _ = io.WriteString(a.err, a.errStyle(dim, strings.Join(parts, " · "))+"\n")
 }
 

@@ -225,12 +225,11 @@ func base(s string) string {
 	return strings.TrimPrefix(strings.TrimSuffix(name, path.Ext(name)), "server-")
 }
 
-// connectError says in one line that the server of the command line cannot be
-// used.
+// connectError lets the message about the command line's own server stand alone,
+// as other MCP tools print it.
 func (s *adhoc) connectError(err error) error {
-	code := errorCode(err)
-	if s.given() && s.urlGiven && (code == tenon.CodeUnreachable || code == tenon.CodeTimeout || code == tenon.CodeProtocol) {
-		return plain{&tenon.Error{Code: code, Message: "Failed to connect to MCP server at " + s.url + ": " + err.Error(), Err: err}}
+	if s.given() && strings.HasPrefix(err.Error(), "Failed to connect to MCP server") {
+		return plain{err}
 	}
 	return err
 }

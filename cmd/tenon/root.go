@@ -40,6 +40,7 @@ type app struct {
 	noColor  bool
 	noInput  bool
 	quiet    bool
+	talking  bool // chat: the session goes on by itself
 
 	inTTY, outTTY, errTTY bool
 	outColor, errColor    bool
