@@ -1,0 +1,68 @@
+package tenon_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestPromises holds RELIABILITY.md and SECURITY.md to their word: every line
+// that promises something (a list item) names a test in backticks, as
+// package.TestName or cmd/tenon/NAME.txtar, and that test exists.
+func TestPromises(t *testing.T) {
+	tests := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && p != "." && strings.HasPrefix(d.Name(), ".") {
+			return filepath.SkipDir
+		}
+		switch {
+		case strings.HasSuffix(p, ".txtar"):
+			tests[d.Name()] = true
+		case strings.HasSuffix(p, "_test.go"):
+			src, err := os.ReadFile(p)
+			if err != nil {
+				return err
+			}
+			dir := filepath.ToSlash(filepath.Dir(p))
+			for _, m := range declared.FindAllStringSubmatch(string(src), -1) {
+				tests[strings.TrimPrefix(dir+".", "..")+m[1]] = true
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	quoted := regexp.MustCompile("`([^`]+)`")
+	for _, doc := range []string{"RELIABILITY.md", "SECURITY.md"} {
+		text, err := os.ReadFile(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(strings.ReplaceAll(string(text), "\n  ", " "), "\n") {
+			if !strings.HasPrefix(line, "- ") {
+				continue
+			}
+			named := 0
+			for _, m := range quoted.FindAllStringSubmatch(line, -1) {
+				name, _, _ := strings.Cut(m[1], "/Test") // a subtest is not looked up
+				if !strings.Contains(m[1], ".Test") && !strings.Contains(m[1], ".Fuzz") && !strings.HasSuffix(m[1], ".txtar") {
+					continue
+				}
+				if named++; !tests[name] {
+					t.Errorf("%s, item %d names %q, which does not exist", doc, i, m[1])
+				}
+			}
+			if named == 0 {
+				t.Errorf("%s: no test is named for: %.80s", doc, line)
+			}
+		}
+	}
+}
