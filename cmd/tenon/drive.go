@@ -62,7 +62,9 @@ func (a *app) ended(ctx context.Context, h *host.Host, run tenon.Run, f *followe
 	if err != nil {
 		return err
 	}
-	err = runError(report)
+	if err = runError(report); report.State.Ended() {
+		f.stopped()
+	}
 	switch {
 	case a.format == formatJSON:
 		if perr := a.printJSON(report); perr != nil {

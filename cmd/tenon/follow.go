@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/tenonhq/tenon"
@@ -188,6 +190,15 @@ func (f *follower) tool(e tenon.Event) {
 	fmt.Fprintln(f.a.err, f.a.callLine(r))
 }
 
+// stopped prints the calls that were under way when the run came to its end.
+func (f *follower) stopped() {
+	for _, step := range slices.Sorted(maps.Keys(f.calls)) {
+		if records := agent.Calls(f.calls[step]); len(records) == 1 && records[0].Outcome == agent.CallOpen && !f.a.quiet {
+			fmt.Fprintln(f.a.err, f.a.callLine(records[0]))
+		}
+	}
+}
+
 // progress shows a notice of a running call, on a terminal only.
 func (f *follower) progress(e tenon.Event) {
 	var p tenon.Progress
@@ -236,7 +247,7 @@ func (a *app) callLine(r agent.CallRecord) string {
 	case r.Outcome == agent.CallDone:
 		mark, outcome = red, "error: "+r.Error
 	case r.Outcome == agent.CallOpen:
-		mark, outcome = yellow, "not ended"
+		mark, outcome = yellow, "stopped"
 	default:
 		mark, outcome = red, r.Outcome+": "+r.Error
 		if r.Outcome != agent.CallFailed {
@@ -244,7 +255,7 @@ func (a *app) callLine(r agent.CallRecord) string {
 		}
 	}
 	parts := []string{a.errStyle(mark, "●"), callName(r), a.errStyle(dim, shorten(safeLine(string(r.Args)), argsShown))}
-	if r.Outcome != agent.CallDenied {
+	if r.Outcome != agent.CallDenied && r.Outcome != agent.CallOpen {
 		parts = append(parts, a.errStyle(dim, took(r.Millis)))
 	}
 	return strings.Join(append(parts, a.errStyle(mark, shorten(safeLine(outcome), 160))), " ")

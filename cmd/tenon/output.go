@@ -175,11 +175,31 @@ func (a *app) when(t time.Time) string {
 
 // took shows a duration given in milliseconds.
 func took(ms int64) string {
+	if ms < 1000 {
+		return strconv.FormatInt(ms, 10) + "ms"
+	}
 	d := time.Duration(ms) * time.Millisecond
 	if d >= 10*time.Second {
 		d = d.Round(100 * time.Millisecond)
 	}
 	return d.String()
+}
+
+// wrap breaks a text into lines of at most n characters, where words end.
+func wrap(s string, n int) []string {
+	lines := []string{""}
+	for _, word := range strings.Fields(s) {
+		last := &lines[len(lines)-1]
+		switch {
+		case *last == "":
+			*last = word
+		case utf8.RuneCountInString(*last)+1+utf8.RuneCountInString(word) <= n:
+			*last += " " + word
+		default:
+			lines = append(lines, word)
+		}
+	}
+	return lines
 }
 
 // plural is "1 tool" or "3 tools".

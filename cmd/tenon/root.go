@@ -65,7 +65,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	args = countedRefs(root, args)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	if err != nil && ctx.Err() != nil && errorCode(err) == tenon.CodeCancelled {
+	if r := (reported{}); ctx.Err() != nil && errorCode(err) == tenon.CodeCancelled && !errors.As(err, &r) {
 		err = tenon.Errorf(tenon.CodeCancelled, "interrupted")
 	}
 	return a.fail(err, args)

@@ -125,6 +125,7 @@ func (a *app) showRun(run tenon.Run, r agent.Report, events []tenon.Event) error
 	}
 	b.WriteByte('\n')
 	a.steps(&b, events, r.ToolCalls)
+	a.openSteps(&b, r.ToolCalls)
 	for _, w := range r.Waiting {
 		fmt.Fprintf(&b, "%s\n", safeLine("waits for a decision: tenon approvals allow "+run.ID+"/"+w.Step))
 	}
@@ -170,9 +171,21 @@ func (a *app) steps(w io.Writer, events []tenon.Event, calls []agent.CallRecord)
 	}
 }
 
+// openSteps writes the calls that have not ended.
+func (a *app) openSteps(w io.Writer, calls []agent.CallRecord) {
+	for _, c := range calls {
+		if c.Outcome == agent.CallOpen {
+			fmt.Fprintf(w, "%8s %8s  %-5s %s\n", "", "", c.Step, a.stepCall(c))
+		}
+	}
+}
+
 func (a *app) stepCall(c agent.CallRecord) string {
 	outcome := a.outStyle(green, "ok")
-	if !c.Success {
+	switch {
+	case c.Outcome == agent.CallOpen:
+		outcome = a.outStyle(yellow, "not ended")
+	case !c.Success:
 		outcome = a.outStyle(red, safeLine(shorten(c.Outcome+" "+c.Error, 100)))
 		if c.Outcome == agent.CallDone {
 			outcome = a.outStyle(red, safeLine(shorten("error: "+c.Error, 100)))
@@ -243,7 +256,7 @@ func safeLineTabs(cells []string) string {
 
 func newRunsResume(a *app) *cobra.Command {
 	var yes bool
-	var model string
+	o := opening{connect: true}
 	cmd := &cobra.Command{
 		Use:   "resume RUN",
 		Short: "Go on with a run that was interrupted, was decided, or failed",
@@ -252,13 +265,14 @@ func newRunsResume(a *app) *cobra.Command {
 		Example: "  tenon runs resume -1\n  tenon runs resume run_06d8k2w5 --yes",
 		Args:    args(1, 1, "the run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withRun(cmd.Context(), opening{connect: true, model: model}, args, func(h *host.Host, run tenon.Run) error {
+			return a.withRun(cmd.Context(), o, args, func(h *host.Host, run tenon.Run) error {
 				return a.resume(cmd.Context(), h, run, yes)
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "allow every tool call that would ask")
-	cmd.Flags().StringVar(&model, "model", "", "`MODEL` in place of the run's")
+	cmd.Flags().StringVar(&o.record, "record", "", "write the model's traffic to cassettes in `FOLDER`")
+	cmd.Flags().StringVar(&o.replay, "replay", "", "answer the model's requests from the cassettes in `FOLDER`")
 	return cmd
 }
 

@@ -150,7 +150,9 @@ func (a *app) printServer(s serverInfo) error {
 	if s.Error != nil {
 		line("error", "%s", s.Error.Message)
 	} else {
-		line("tools", "%d: %s", len(s.ToolNames), strings.Join(s.ToolNames, ", "))
+		for i, l := range wrap(fmt.Sprintf("%d: %s", len(s.ToolNames), strings.Join(s.ToolNames, ", ")), a.width()-13) {
+			line([]string{"tools", ""}[min(i, 1)], "%s", l)
+		}
 	}
 	return a.write([]byte(b.String()))
 }
