@@ -52,7 +52,8 @@ type step struct {
 	attempts int
 	last     time.Time
 	seq      uint64
-	open     *tenon.StartedData // of an attempt that has not ended
+	open     bool            // an attempt has not ended
+	data     json.RawMessage // of its start: tenon.StartedData
 }
 
 type flight struct {
@@ -375,11 +376,13 @@ func (d *driver) checkEvents(step string, events []tenon.Event) error {
 // doubt records that it is not known how an attempt ended.
 func (d *driver) doubt(name string) error {
 	s := d.steps[name]
-	if s == nil || s.open == nil {
+	if s == nil || !s.open {
 		return nil
 	}
+	var started tenon.StartedData
+	_ = json.Unmarshal(s.data, &started) // we wrote it; at worst it must not be repeated
 	kind := tenon.EventUnknown
-	if s.open.Idempotent {
+	if started.Idempotent {
 		kind = tenon.EventInterrupted
 	}
 	return d.record(tenon.Event{Step: name, Kind: kind, Attempt: s.attempts})
@@ -468,10 +471,9 @@ func (d *driver) note(e *tenon.Event) {
 	}
 	s.last, s.seq = e.Time, e.Seq
 	if e.Kind == tenon.EventStarted {
-		s.attempts, s.open = max(s.attempts, e.Attempt), &tenon.StartedData{}
-		_ = json.Unmarshal(e.Data, s.open) // we wrote it; at worst not idempotent
-	} else if s.open != nil && e.Attempt == s.attempts {
-		s.open = nil
+		s.attempts, s.open, s.data = max(s.attempts, e.Attempt), true, e.Data
+	} else if s.open && e.Attempt == s.attempts {
+		s.open, s.data = false, nil
 	}
 }
 

@@ -100,7 +100,7 @@ func (d *driver) load(ctx context.Context, row tenon.Run) error {
 func (d *driver) recover() error {
 	var open []string
 	for name, s := range d.steps {
-		if s.open != nil {
+		if s.open {
 			open = append(open, name)
 		}
 	}

@@ -147,33 +147,33 @@ func (w *writer) create(a *store.Append, waiting []byte) (*position, error) {
 	return p, nil
 }
 
-// events makes rows of an append's events: a row takes what follows its first
-// event as long as it is small.
+// events makes rows of an append's events. One with large data has a row of its
+// own, the others share one.
 func (w *writer) events(pos *position, list []tenon.Event) error {
 	for len(list) > 0 {
-		e := &list[0]
-		var data, digest, more any
-		n, last := 1, e.Time
-		if isBlob(e) {
+		n, size := 1, len(list[0].Data)+packedSize
+		var digest any
+		var packed []byte
+		if e := list[0]; isBlob(&e) {
 			sum := sha256.Sum256(e.Data)
 			if _, err := w.stmts.insertBlob.Exec(sum[:], []byte(e.Data)); err != nil {
 				return err
 			}
-			digest = sum[:]
-		} else if len(e.Data) > 0 {
-			data = []byte(e.Data)
+			digest, e.Data = sum[:], nil
+			packed = pack(nil, &e)
+		} else {
+			for n < len(list) && !isBlob(&list[n]) && size < blobFrom {
+				size += len(list[n].Data) + packedSize
+				n++
+			}
+			packed = make([]byte, 0, size)
+			for i := range list[:n] {
+				packed = pack(packed, &list[i])
+			}
 		}
-		var packed []byte
-		for n < len(list) && !isBlob(&list[n]) && len(packed) < blobFrom {
-			last = list[n].Time
-			packed = pack(packed, &list[n])
-			n++
+		if _, err := w.stmts.insertEvents.Exec(pos.n, int64(pos.seq+1), int64(n), nanos(list[n-1].Time), packed, digest); err != nil {
+			return err
 		}
-		if packed != nil {
-			more = packed
-		}
-		w.rows = append(w.rows, pos.n, int64(e.Seq), nanos(e.Time), e.Step, e.Kind, int64(e.Attempt), data, digest,
-			int64(n), nanos(last), more)
 		pos.seq += uint64(n)
 		list = list[n:]
 	}
@@ -181,25 +181,6 @@ func (w *writer) events(pos *position, list []tenon.Event) error {
 }
 
 func isBlob(e *tenon.Event) bool { return len(e.Data) >= blobFrom }
-
-// insertEvents writes the rows that the appends of a transaction have gathered.
-func (w *writer) insertEvents() error {
-	const many = manyEvents * eventColumns
-	rows := w.rows
-	for ; len(rows) >= many; rows = rows[many:] {
-		if _, err := w.stmts.insertManyEvents.Exec(rows[:many]...); err != nil {
-			return err
-		}
-	}
-	for ; len(rows) > 0; rows = rows[eventColumns:] {
-		if _, err := w.stmts.insertEvent.Exec(rows[:eventColumns]...); err != nil {
-			return err
-		}
-	}
-	clear(w.rows) // keep no event's data alive
-	w.rows = w.rows[:0]
-	return nil
-}
 
 func (w *writer) state(pos *position, a *store.Append, waiting []byte) error {
 	now := w.s.now()

@@ -16,7 +16,7 @@ import (
 
 // Events implements [store.Journal].
 func (s *Store) Events(ctx context.Context, run string, after uint64, limit int) ([]tenon.Event, error) {
-	query := `SELECT e.seq, e.time, e.step, e.kind, e.attempt, e.data, e.blob, b.data, e.n, e.more
+	query := `SELECT e.seq, e.n, e.events, e.blob, b.data
 		FROM runs r JOIN events e ON e.run = r.n LEFT JOIN blobs b ON b.digest = e.blob
 		WHERE r.id = ?1 AND e.seq >= coalesce((SELECT max(f.seq) FROM events f WHERE f.run = r.n AND f.seq <= ?2 + 1), 0)
 		ORDER BY e.seq`
@@ -56,37 +56,29 @@ func (s *Store) Events(ctx context.Context, run string, after uint64, limit int)
 
 // scanEvents adds the events of a row that come after the given one.
 func (s *Store) scanEvents(ctx context.Context, rows *sql.Rows, events []tenon.Event, run string, after uint64, limit int) ([]tenon.Event, error) {
-	e := tenon.Event{Run: run}
-	var at int64
+	var seq uint64
 	var n int
-	var data, digest, blob, more []byte
-	if err := rows.Scan(&e.Seq, &at, &e.Step, &e.Kind, &e.Attempt, &data, &digest, &blob, &n, &more); err != nil {
+	var packed, digest, blob []byte
+	if err := rows.Scan(&seq, &n, &packed, &digest, &blob); err != nil {
 		return nil, s.readError(ctx, err)
 	}
-	e.Time = fromNanos(at)
-	if digest != nil {
-		if sum := sha256.Sum256(blob); string(sum[:]) != string(digest) {
-			return nil, s.damaged(digestName(digest))
+	for ; n > 0 && len(events) < limit; n, seq = n-1, seq+1 {
+		e := tenon.Event{Run: run, Seq: seq}
+		var err error
+		if packed, err = unpack(packed, &e); err != nil {
+			return nil, s.damaged(fmt.Sprintf("event %d of run %s", seq, run))
 		}
-		data = blob
-	}
-	if len(data) > 0 {
-		e.Data = data
-	}
-	for {
-		if e.Seq > after && len(events) < limit {
+		if digest != nil {
+			if sum := sha256.Sum256(blob); string(sum[:]) != string(digest) {
+				return nil, s.damaged(digestName(digest))
+			}
+			e.Data = blob
+		}
+		if seq > after {
 			events = append(events, e)
 		}
-		if n--; n <= 0 {
-			return events, nil
-		}
-		next := tenon.Event{Run: run, Seq: e.Seq + 1}
-		var err error
-		if more, err = unpack(more, &next); err != nil {
-			return nil, s.damaged(fmt.Sprintf("event %d of run %s", next.Seq, run))
-		}
-		e = next
 	}
+	return events, nil
 }
 
 const selectRuns = `SELECT id, session, parent, parent_seq, core, agent, model, title, state, stop, created,

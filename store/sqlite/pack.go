@@ -7,7 +7,10 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// pack appends an event to the column more: time and attempt as varints, then
+// packedSize is about what an event takes beside its data, in bytes.
+const packedSize = 64
+
+// pack appends an event to the column events: time and attempt as varints, then
 // step, kind and data, each after its length. The number of the event is known
 // from the row.
 func pack(b []byte, e *tenon.Event) []byte {
@@ -21,10 +24,10 @@ func pack(b []byte, e *tenon.Event) []byte {
 	return append(b, e.Data...)
 }
 
-// errPacked says that the column more is damaged.
+// errPacked says that the column events is damaged.
 var errPacked = errors.New("packed events are damaged")
 
-// unpack takes one event off the column more. Its data is a part of b.
+// unpack takes one event off the column events. Its data is a part of b.
 func unpack(b []byte, e *tenon.Event) (rest []byte, err error) {
 	at, n := binary.Varint(b)
 	if n <= 0 {

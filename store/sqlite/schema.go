@@ -22,10 +22,11 @@ const applicationID = 0x74656e6f
 // change are those of its last event, so that most appends touch the table of
 // events only.
 //
-// A row of events is what one append wrote together: the first event in columns
-// that SQL can read, those after it in more (see pack.go), n in all, the last of
-// them at time last. UNIQUE(run, seq) holds over all of them, since every append
-// begins right after the last event.
+// A row of events is what one append wrote together: n events from seq on, the
+// last of them at time last, packed into one value (see pack.go), because binding
+// many small values takes longer than to store them. UNIQUE(run, seq) holds over
+// all of them, since every append begins right after the last event. That the
+// run is there is checked by every append, so the row need not refer to it.
 var migrations = []string{1 - 1: `
 CREATE TABLE runs (
 	n          INTEGER PRIMARY KEY,
@@ -53,17 +54,12 @@ CREATE TABLE blobs (
 );
 
 CREATE TABLE events (
-	run     INTEGER NOT NULL REFERENCES runs(n),
-	seq     INTEGER NOT NULL,
-	time    INTEGER NOT NULL,
-	step    TEXT NOT NULL,
-	kind    TEXT NOT NULL,
-	attempt INTEGER NOT NULL,
-	data    BLOB,
-	blob    BLOB REFERENCES blobs(digest),
-	n       INTEGER NOT NULL,
-	last    INTEGER NOT NULL,
-	more    BLOB
+	run    INTEGER NOT NULL,
+	seq    INTEGER NOT NULL,
+	n      INTEGER NOT NULL,
+	last   INTEGER NOT NULL,
+	events BLOB NOT NULL,
+	blob   BLOB REFERENCES blobs(digest)
 );
 CREATE UNIQUE INDEX events_run ON events(run, seq);
 

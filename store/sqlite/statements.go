@@ -3,31 +3,22 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"strings"
 )
-
-// manyEvents is how many events the larger insert statement takes at a time.
-const manyEvents = 16
-
-// eventColumns is the number of values of an event's row.
-const eventColumns = 11
 
 // statements are those of the writer, prepared once.
 type statements struct {
 	begin, commit, rollback, version *sql.Stmt
 
-	position, busy                *sql.Stmt
-	insertRun, updateRun          *sql.Stmt
-	insertEvent, insertManyEvents *sql.Stmt
-	insertBlob                    *sql.Stmt
-	headSession, touchSession     *sql.Stmt
-	putSession                    *sql.Stmt
-	putSignal, settleSignal       *sql.Stmt
+	position, busy            *sql.Stmt
+	insertRun, updateRun      *sql.Stmt
+	insertEvents              *sql.Stmt
+	insertBlob                *sql.Stmt
+	headSession, touchSession *sql.Stmt
+	putSession                *sql.Stmt
+	putSignal, settleSignal   *sql.Stmt
 }
 
 func (st *statements) prepare(ctx context.Context, conn *sql.Conn) error {
-	const event = "(?,?,?,?,?,?,?,?,?,?,?)"
-	const insertEvent = "INSERT INTO events (run, seq, time, step, kind, attempt, data, blob, n, last, more) VALUES "
 	for _, p := range []struct {
 		dest **sql.Stmt
 		sql  string
@@ -43,8 +34,7 @@ func (st *statements) prepare(ctx context.Context, conn *sql.Conn) error {
 			(id, session, parent, parent_seq, core, agent, model, title, state, stop, created, updated, waiting)
 			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)`},
 		{&st.updateRun, `UPDATE runs SET state = ?, stop = ?, waiting = ?, updated = ? WHERE n = ?`},
-		{&st.insertEvent, insertEvent + event},
-		{&st.insertManyEvents, insertEvent + strings.Repeat(event+",", manyEvents-1) + event},
+		{&st.insertEvents, `INSERT INTO events (run, seq, n, last, events, blob) VALUES (?,?,?,?,?,?)`},
 		{&st.insertBlob, `INSERT INTO blobs (digest, data) VALUES (?, ?) ON CONFLICT DO NOTHING`},
 		{&st.headSession, `INSERT INTO sessions (id, title, agent, head, runs, created, updated) VALUES (?,?,?,?,1,?,?)
 			ON CONFLICT (id) DO UPDATE SET head = excluded.head, runs = runs + 1, updated = excluded.updated,

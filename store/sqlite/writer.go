@@ -93,7 +93,6 @@ type writer struct {
 	version int64
 	// runs remembers where journals end, for as long as no other process writes.
 	runs map[string]*position
-	rows []any // of events, not yet inserted
 }
 
 // maxPositions bounds what a writer remembers.
@@ -213,7 +212,6 @@ func (w *writer) transact(batch []*op, errs []error) (failed bool, err error) {
 			clear(w.runs)
 		}
 	}()
-	w.rows = w.rows[:0]
 	for i, o := range batch {
 		errs[i] = nil
 		if err := o.do(w); err != nil {
@@ -223,9 +221,6 @@ func (w *writer) transact(batch []*op, errs []error) (failed bool, err error) {
 			}
 			errs[i] = err
 		}
-	}
-	if err := w.insertEvents(); err != nil {
-		return true, storeError(w.s.path, "write", err)
 	}
 	if _, err := w.stmts.commit.Exec(); err != nil {
 		return false, storeError(w.s.path, "commit", err)
