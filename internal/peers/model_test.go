@@ -1,0 +1,417 @@
+package peers
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// proxy stands between tenon and aimock and keeps the requests as they are on
+// the wire: aimock's own journal has them in one common form.
+type proxy struct {
+	*httptest.Server
+	mu       sync.Mutex
+	requests []request
+}
+
+type request struct {
+	at     time.Time
+	path   string
+	header http.Header
+	body   []byte
+	status int
+}
+
+func record(t *testing.T, target string) *proxy {
+	t.Helper()
+	u, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{}
+	forward := &httputil.ReverseProxy{
+		FlushInterval: -1,
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(u) },
+	}
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(b))
+		seen := request{at: time.Now(), path: r.URL.Path, header: r.Header.Clone(), body: b}
+		status := &statusWriter{ResponseWriter: w}
+		forward.ServeHTTP(status, r)
+		seen.status = status.status
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.requests = append(p.requests, seen)
+	}))
+	t.Cleanup(p.Close)
+	return p
+}
+
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets the proxy flush (http.ResponseController).
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// take returns the requests since it was last called.
+func (p *proxy) take() []request {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	list := p.requests
+	p.requests = nil
+	return list
+}
+
+// aimock starts the model and returns its address. A request that no fixture
+// fits is an error there.
+func (p *peers) aimock(t *testing.T, fixtures any) string {
+	t.Helper()
+	b, err := json.Marshal(map[string]any{"fixtures": fixtures})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "fixtures.json")
+	if err := os.WriteFile(file, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log := background(t, nil, p.node, p.bin(t, "@copilotkit", "aimock", "dist", "cli.js"),
+		"-h", "127.0.0.1", "-p", "0", "--chunk-size", "7", "--validate-on-load", "--strict", "-f", file)
+	listening := regexp.MustCompile(`listening on (http://[0-9.:]+)`)
+	for range 200 {
+		if m := listening.FindStringSubmatch(log()); m != nil {
+			return m[1]
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatalf("aimock does not listen: %s", log())
+	return ""
+}
+
+type m = map[string]any
+
+// fixtures: a question about the secret number takes two calls at once, to two
+// servers, then one more, then the answer. Each turn comes only where the last
+// result is what the server gave.
+func fixtures(note string) []m {
+	var list []m
+	for _, question := range []string{"secret"} {
+		list = append(list,
+			m{"match": m{"userMessage": question, "turnIndex": 0}, "response": m{"content": "I shall look it up, käse included.",
+				"toolCalls": []m{
+					{"name": "get-sum", "arguments": m{"a": 20, "b": 22}},
+					{"name": "read_text_file", "arguments": m{"path": note}},
+				}}},
+			m{"match": m{"userMessage": question, "turnIndex": 1, "toolResultContains": "the word is tenon"},
+				"response": m{"toolCalls": []m{{"name": "echo", "arguments": m{"message": "42 tenon 🧀"}}}}},
+			m{"match": m{"userMessage": question, "turnIndex": 2, "toolResultContains": "42 tenon 🧀"},
+				"response": m{"content": "It is 42, and the word is tenon."}})
+	}
+	for _, model := range []string{"claude-test", "gpt-test"} {
+		list = append(list,
+			m{"match": m{"userMessage": "busy", "model": model, "sequenceIndex": 0},
+				"response": m{"error": m{"message": "slow down", "type": "rate_limit_error"}, "status": 429}},
+			m{"match": m{"userMessage": "busy", "model": model}, "response": m{"content": "At last."}})
+	}
+	return append(list,
+		m{"match": m{"userMessage": "picture", "hasToolResult": false}, "response": m{"toolCalls": []m{{"name": "get-tiny-image", "arguments": m{}}}}},
+		m{"match": m{"userMessage": "picture", "hasToolResult": true}, "response": m{"content": "A logo."}})
+}
+
+// report is what `run -o json` prints.
+type report struct {
+	Answer     string
+	State      string
+	StopReason string `json:"stop_reason"`
+	Run        string
+	Session    string
+	ToolCalls  []struct {
+		Server, Tool, Name string
+		Remote             string `json:"remote_name"`
+		Success            bool
+		Outcome            string
+	} `json:"tool_calls"`
+}
+
+func (p *peers) testModels(t *testing.T) {
+	s := p.shell(t, "PEER_KEY=sk-not-a-key")
+	note := filepath.Join(s.dir, "note.txt")
+	if err := os.WriteFile(note, []byte("the word is tenon\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	aimock := p.aimock(t, fixtures(note))
+	wire := record(t, aimock)
+	key := m{"env": "PEER_KEY"}
+	s.config(t, m{
+		"servers": m{
+			"everything": command(p.server(t, "server-everything", "stdio")),
+			"files":      command(p.server(t, "server-filesystem", s.dir)),
+		},
+		"models": m{
+			"claude": m{"provider": "anthropic", "model": "claude-test", "base_url": wire.URL, "api_key": key},
+			"gpt":    m{"provider": "openai-compatible", "model": "gpt-test", "base_url": wire.URL + "/v1", "api_key": key},
+		},
+	})
+	for _, format := range []struct {
+		model, path string
+		blocks      func(*testing.T, []request)
+		image       string
+	}{
+		{"claude", "/v1/messages", anthropicBlocks, `"media_type":"image/png"`},
+		{"gpt", "/v1/chat/completions", openaiBlocks, `data:image/png;base64,`},
+	} {
+		t.Run(format.model, func(t *testing.T) {
+			t.Run("two servers, calls in parallel", func(t *testing.T) {
+				wire.take()
+				o := s.ok(t, "run", "-c", "tenon.yaml", "--model", format.model, "-o", "json", "What is the secret?")
+				r := decode[report](t, o)
+				if r.Answer != "It is 42, and the word is tenon." || r.State != "completed" || r.StopReason != "stop" || len(r.ToolCalls) != 3 {
+					t.Errorf("not the answer by three calls\n%s", o)
+				}
+				requests := wire.take()
+				if len(requests) != 3 {
+					t.Fatalf("%d requests, want 3", len(requests))
+				}
+				for _, q := range requests {
+					if q.path != format.path || q.status != http.StatusOK {
+						t.Errorf("%s ended with %d, want %s and 200", q.path, q.status, format.path)
+					}
+				}
+				format.blocks(t, requests)
+			})
+			t.Run("text streams", func(t *testing.T) {
+				o := s.ok(t, "run", "-c", "tenon.yaml", "--model", format.model, "What is the secret?")
+				if !strings.HasPrefix(o.out, "I shall look it up, käse included.\n") || !strings.HasSuffix(o.out, "It is 42, and the word is tenon.\n") {
+					t.Errorf("stdout is not the text\n%s", o)
+				}
+				for _, call := range []string{"everything.get-sum", "files.read_text_file", "everything.echo"} {
+					if !strings.Contains(o.errOut, call) {
+						t.Errorf("no line for %s\n%s", call, o)
+					}
+				}
+			})
+			t.Run("429 with Retry-After", func(t *testing.T) {
+				wire.take()
+				o := s.ok(t, "run", "-c", "tenon.yaml", "--model", format.model, "--no-tools", "Are you busy?")
+				if o.out != "At last.\n" {
+					t.Errorf("not the answer\n%s", o)
+				}
+				q := wire.take()
+				if len(q) != 2 || q[0].status != http.StatusTooManyRequests || q[1].status != http.StatusOK {
+					t.Fatalf("want one refusal and one answer, got %d requests", len(q))
+				}
+				if waited := q[1].at.Sub(q[0].at); waited < 900*time.Millisecond {
+					t.Errorf("it waited %s, the server asked for a second", waited)
+				}
+				if !bytes.Equal(q[0].body, q[1].body) {
+					t.Error("the second attempt is another request")
+				}
+			})
+			t.Run("an image reaches the model", func(t *testing.T) {
+				wire.take()
+				o := s.ok(t, "run", "-c", "tenon.yaml", "--model", format.model, "Show me the picture")
+				q := wire.take()
+				if o.out != "A logo.\n" || len(q) != 2 || !bytes.Contains(q[1].body, []byte(format.image)) {
+					t.Errorf("the second request has no %s\n%s", format.image, o)
+				}
+			})
+			t.Run("a question that the server refuses", func(t *testing.T) {
+				o := s.run(t, "run", "-c", "tenon.yaml", "--model", format.model, "--no-tools", "-o", "json", "Something else?")
+				if o.status == 0 || !strings.Contains(o.errOut, "404") && !strings.Contains(o.errOut, "503") && !strings.Contains(o.errOut, "fixture") {
+					t.Errorf("want the server's error\n%s", o)
+				}
+			})
+		})
+	}
+	t.Run("journal", func(t *testing.T) { aimockJournal(t, aimock) })
+	t.Run("key stays out of the store", func(t *testing.T) {
+		files, err := filepath.Glob(filepath.Join(s.dir, ".tenon", "*"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no store: %v", err)
+		}
+		for _, f := range files {
+			if b, err := os.ReadFile(f); err == nil && bytes.Contains(b, []byte("sk-not-a-key")) {
+				t.Errorf("%s holds the key", filepath.Base(f))
+			}
+		}
+	})
+}
+
+// aimockJournal reads what the model itself says it was asked: each run's last
+// request has the calls and their results, tied by their ids.
+func aimockJournal(t *testing.T, address string) {
+	resp, err := http.Get(address + "/__aimock/journal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var journal []struct {
+		Path string
+		Body struct {
+			Messages []struct {
+				Role       string
+				ToolCallID string                `json:"tool_call_id"`
+				ToolCalls  []struct{ ID string } `json:"tool_calls"`
+			}
+			Tools []any
+		}
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&journal); err != nil {
+		t.Fatal(err)
+	}
+	whole := map[string]int{}
+	for _, entry := range journal {
+		var called, answered []string
+		for _, msg := range entry.Body.Messages {
+			for _, c := range msg.ToolCalls {
+				called = append(called, c.ID)
+			}
+			if msg.Role == "tool" {
+				answered = append(answered, msg.ToolCallID)
+			}
+		}
+		if strings.Join(called, " ") != strings.Join(answered, " ") {
+			t.Errorf("%s: calls %q and results %q do not belong together", entry.Path, called, answered)
+		}
+		if len(called) == 3 {
+			whole[entry.Path]++
+		}
+	}
+	if whole["/v1/messages"] != 2 || whole["/v1/chat/completions"] != 2 {
+		t.Errorf("requests with all three calls by path: %v, want 2 each", whole)
+	}
+}
+
+// anthropicBlocks checks the native form of the Messages API: tool_use blocks in
+// an assistant message, their tool_result blocks together in the next user one.
+func anthropicBlocks(t *testing.T, requests []request) {
+	type block struct {
+		Type, ID, Name string
+		Input          json.RawMessage
+		ToolUseID      string `json:"tool_use_id"`
+		Content        json.RawMessage
+	}
+	var body struct {
+		Stream   bool
+		Tools    []struct{ Name string }
+		Messages []struct {
+			Role    string
+			Content json.RawMessage
+		}
+	}
+	last := requests[len(requests)-1]
+	if err := json.Unmarshal(last.body, &body); err != nil {
+		t.Fatal(err)
+	}
+	if got := last.header.Get("X-Api-Key"); got != "sk-not-a-key" || last.header.Get("Anthropic-Version") == "" {
+		t.Errorf("the headers are not those of the API: key %q, version %q", got, last.header.Get("Anthropic-Version"))
+	}
+	if !body.Stream || len(body.Tools) != len(everythingTools)+len(filesystemTools) || len(body.Messages) != 5 {
+		t.Fatalf("stream %v, %d tools, %d messages", body.Stream, len(body.Tools), len(body.Messages))
+	}
+	var uses, results []block
+	for i, msg := range body.Messages {
+		if want := []string{"user", "assistant"}[i%2]; msg.Role != want {
+			t.Errorf("message %d is of %s, want %s", i, msg.Role, want)
+		}
+		var blocks []block
+		if json.Unmarshal(msg.Content, &blocks) != nil {
+			continue // a text
+		}
+		for _, b := range blocks {
+			switch b.Type {
+			case "tool_use":
+				uses = append(uses, b)
+			case "tool_result":
+				results = append(results, b)
+			}
+		}
+		if i == 2 && len(results) != 2 {
+			t.Errorf("%d results in the message after two calls", len(results))
+		}
+	}
+	if len(uses) != 3 || len(results) != 3 {
+		t.Fatalf("%d tool_use and %d tool_result blocks, want 3 each:\n%s", len(uses), len(results), last.body)
+	}
+	for i, want := range []struct{ name, result string }{{"get-sum", "42"}, {"read_text_file", "the word is tenon"}, {"echo", "42 tenon 🧀"}} {
+		if uses[i].Name != want.name || uses[i].ID == "" || results[i].ToolUseID != uses[i].ID || !bytes.Contains(results[i].Content, []byte(want.result)) {
+			t.Errorf("call %d: %+v and %+v, want %s", i, uses[i], results[i], want)
+		}
+	}
+}
+
+// openaiBlocks checks the native form of Chat Completions: tool_calls of an
+// assistant message, one tool message for each of them.
+func openaiBlocks(t *testing.T, requests []request) {
+	var body struct {
+		Stream   bool
+		Tools    []struct{ Function struct{ Name string } }
+		Messages []struct {
+			Role       string
+			Content    json.RawMessage
+			ToolCallID string `json:"tool_call_id"`
+			ToolCalls  []struct {
+				ID, Type string
+				Function struct{ Name, Arguments string }
+			} `json:"tool_calls"`
+		}
+	}
+	last := requests[len(requests)-1]
+	if err := json.Unmarshal(last.body, &body); err != nil {
+		t.Fatal(err)
+	}
+	if got := last.header.Get("Authorization"); got != "Bearer sk-not-a-key" {
+		t.Errorf("the key is sent as %q", got)
+	}
+	if !body.Stream || len(body.Tools) != len(everythingTools)+len(filesystemTools) {
+		t.Fatalf("stream %v, %d tools", body.Stream, len(body.Tools))
+	}
+	var roles []string
+	var calls, results []string
+	for _, msg := range body.Messages {
+		roles = append(roles, msg.Role)
+		for _, c := range msg.ToolCalls {
+			calls = append(calls, c.ID+" "+c.Function.Name)
+			if c.Type != "function" || !json.Valid([]byte(c.Function.Arguments)) {
+				t.Errorf("not a function with arguments: %+v", c)
+			}
+		}
+		if msg.Role == "tool" {
+			results = append(results, msg.ToolCallID+" "+string(msg.Content))
+		}
+	}
+	if got := strings.Join(roles, " "); strings.TrimPrefix(got, "system ") != "user assistant tool tool assistant tool" {
+		t.Errorf("the messages are %s", got)
+	}
+	if len(calls) != 3 || len(results) != 3 {
+		t.Fatalf("%d tool_calls and %d tool messages, want 3 each:\n%s", len(calls), len(results), last.body)
+	}
+	for i, want := range []struct{ name, result string }{{"get-sum", "42"}, {"read_text_file", "the word is tenon"}, {"echo", "42 tenon 🧀"}} {
+		id, name, _ := strings.Cut(calls[i], " ")
+		if name != want.name || !strings.HasPrefix(results[i], id+" ") || !strings.Contains(results[i], want.result) {
+			t.Errorf("call %d: %q and %q, want %s", i, calls[i], results[i], want)
+		}
+	}
+}
