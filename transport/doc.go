@@ -1,0 +1,20 @@
+// Package transport moves raw JSON-RPC messages between two ends.
+//
+// It is the lowest layer of the way from an MCP server to the catalog: it knows
+// processes, pipes, HTTP requests and event streams, and it knows nothing of
+// MCP's methods. Package mcp puts a jsonrpc.Peer on what is dialed here.
+//
+// Two shapes cover all transports. A stream (stdio; later websocket) implements
+// jsonrpc.Stream: messages go out with Send and come in with Recv, in any order.
+// An exchanger (Streamable HTTP; later plain POST) also implements
+// jsonrpc.Exchanger: a request carries its own answer, and the call runs in the
+// goroutine of its caller, so that HTTP costs no hop of ours.
+//
+// Both ends are here: [DialStdio] and [DialHTTP] for a host, [Lines] and
+// [Handler] for the listen ends that tests and the gateway need.
+//
+// Whatever comes from the other side is bounded: message size before a line or
+// event has ended and after decompression, the size of the queue of outgoing
+// messages, the kept part of stderr. A message over its bound costs that message;
+// the connection goes on.
+package transport

@@ -1,0 +1,400 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/jsonrpc"
+)
+
+// HTTPConfig says how to reach a server over Streamable HTTP.
+type HTTPConfig struct {
+	URL     string
+	Headers map[string]string // sent with every request
+	// MaxMessage bounds one message in bytes after decompression; 0:
+	// [DefaultMaxMessage].
+	MaxMessage int
+	// IdleTimeout is the silence allowed on an event stream; comments count as
+	// silence. 0: 5 minutes.
+	IdleTimeout time.Duration
+	// Concurrency is the number of idle connections kept; 0: 64.
+	Concurrency int
+	// KeepSession leaves a legacy session to the server's own time limit instead
+	// of ending it with DELETE on Close.
+	KeepSession bool
+	// RoundTripper replaces the network, for tests and sign-in. It must not
+	// follow redirects. Nil: a pool of connections of its own.
+	RoundTripper http.RoundTripper
+	Logger       *slog.Logger // nil discards
+}
+
+// ErrSession is the cause of an error that says that the server does not know
+// our session any more. The request was refused, so it may be sent again after
+// a new initialize.
+var ErrSession = errors.New("the session has ended")
+
+// StatusError is an HTTP answer that is no MCP message.
+type StatusError struct {
+	Status      int
+	ContentType string
+	Challenge   string // WWW-Authenticate, as it came
+	Location    string // of a redirect that was not followed
+	RetryAfter  string
+	Text        string // beginning of the body
+}
+
+// Error says what came instead of a message.
+func (e *StatusError) Error() string {
+	switch {
+	case e.Status >= 300 && e.Status < 400:
+		to := e.Location
+		if u, err := url.Parse(to); err == nil && u.Host != "" {
+			to = u.Scheme + "://" + u.Host
+		}
+		return fmt.Sprintf("HTTP %d redirects to %s; redirects to another origin are not followed because they would carry the credentials", e.Status, to)
+	case e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden:
+		return fmt.Sprintf("HTTP %d %s: the server refuses these credentials", e.Status, http.StatusText(e.Status))
+	case strings.Contains(e.ContentType, "html"):
+		return fmt.Sprintf("HTTP %d with a web page (%s) instead of an MCP message; check the URL", e.Status, e.ContentType)
+	case e.Status < 300:
+		return fmt.Sprintf("HTTP %d with content type %q instead of an MCP message", e.Status, e.ContentType)
+	}
+	if e.Text != "" {
+		return fmt.Sprintf("HTTP %d %s: %s", e.Status, http.StatusText(e.Status), e.Text)
+	}
+	return fmt.Sprintf("HTTP %d %s", e.Status, http.StatusText(e.Status))
+}
+
+// HTTP is a connection to a Streamable HTTP endpoint: the session, and a pool
+// of network connections. It is safe for concurrent use.
+type HTTP struct {
+	cfg    HTTPConfig
+	url    *url.URL
+	rt     http.RoundTripper
+	own    *http.Transport
+	header http.Header // immutable
+	state  atomic.Pointer[httpState]
+	ctx    context.Context
+	cancel context.CancelFunc
+	once   sync.Once
+}
+
+// httpState is what the handshake found out; immutable.
+type httpState struct {
+	session, protocol string
+	modern            bool
+	header            http.Header
+}
+
+// DialHTTP prepares a connection; nothing is sent before the first message.
+func DialHTTP(cfg HTTPConfig) (*HTTP, error) {
+	u, err := url.Parse(cfg.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, tenon.Errorf(tenon.CodeConfig, "'%s' is no http or https URL", cfg.URL)
+	}
+	if cfg.MaxMessage <= 0 {
+		cfg.MaxMessage = DefaultMaxMessage
+	}
+	if cfg.IdleTimeout <= 0 {
+		cfg.IdleTimeout = 5 * time.Minute
+	}
+	if cfg.Concurrency <= 0 {
+		cfg.Concurrency = 64
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	h := &HTTP{cfg: cfg, url: u, rt: cfg.RoundTripper, header: http.Header{
+		"Content-Type": {"application/json"},
+		"Accept":       {"application/json, text/event-stream"},
+		"User-Agent":   {"tenon"},
+	}}
+	for k, v := range cfg.Headers {
+		h.header[http.CanonicalHeaderKey(k)] = []string{v}
+	}
+	if h.rt == nil {
+		h.own = &http.Transport{
+			Proxy:               http.ProxyFromEnvironment,
+			DialContext:         (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+			ForceAttemptHTTP2:   true,
+			MaxIdleConnsPerHost: cfg.Concurrency, MaxIdleConns: cfg.Concurrency,
+			IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
+			MaxResponseHeaderBytes: 64 << 10,
+		}
+		h.rt = h.own
+	}
+	h.state.Store(&httpState{header: h.header})
+	h.ctx, h.cancel = context.WithCancel(context.Background())
+	return h, nil
+}
+
+// SetProtocol sets the version header of all later requests, "" for none. In
+// the modern era there is no session, and requests name their method.
+func (h *HTTP) SetProtocol(version string, modern bool) {
+	h.update(func(s *httpState) { s.protocol, s.modern = version, modern })
+}
+
+// ResetSession forgets the session if it is still the named one, so that a new
+// initialize can begin another.
+func (h *HTTP) ResetSession(session string) {
+	h.update(func(s *httpState) {
+		if s.session == session {
+			s.session, s.protocol = "", ""
+		}
+	})
+}
+
+// Session returns the session id that the server gave, "" for none.
+func (h *HTTP) Session() string { return h.state.Load().session }
+
+func (h *HTTP) update(f func(*httpState)) {
+	for {
+		old := h.state.Load()
+		s := *old
+		f(&s)
+		s.header = h.header.Clone()
+		if s.protocol != "" {
+			s.header["Mcp-Protocol-Version"] = []string{s.protocol}
+		}
+		if s.session != "" && !s.modern {
+			s.header["Mcp-Session-Id"] = []string{s.session}
+		}
+		if h.state.CompareAndSwap(old, &s) {
+			return
+		}
+	}
+}
+
+// Recv is not how HTTP gives messages: it waits for the end.
+func (h *HTTP) Recv(ctx context.Context) ([]byte, error) {
+	select {
+	case <-h.ctx.Done():
+		return nil, io.EOF
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Send posts a notice or an answer of ours, which the server only acknowledges.
+func (h *HTTP) Send(ctx context.Context, m jsonrpc.Outgoing) error {
+	resp, _, err := h.post(ctx, m)
+	if err != nil {
+		return err
+	}
+	defer closeBody(resp)
+	if resp.StatusCode >= 300 {
+		return h.status(resp, m, h.state.Load())
+	}
+	return nil
+}
+
+// Exchange posts a request and delivers what comes for it.
+func (h *HTTP) Exchange(ctx context.Context, m jsonrpc.Outgoing, deliver func([]byte) bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends a stream that goes on behind the answer
+	resp, st, err := h.post(ctx, m)
+	if err != nil {
+		return err
+	}
+	defer closeBody(resp)
+	if m.Method == "initialize" && resp.StatusCode == http.StatusOK {
+		if id := resp.Header.Get("Mcp-Session-Id"); id != "" {
+			h.update(func(s *httpState) { s.session = id })
+		}
+	}
+	kind := resp.Header.Get("Content-Type")
+	if i := strings.IndexByte(kind, ';'); i >= 0 {
+		kind, _, _ = mime.ParseMediaType(kind)
+	}
+	switch {
+	case kind == "application/json" && (resp.StatusCode == http.StatusOK || resp.StatusCode >= 400):
+		body, err := h.read(resp)
+		if err != nil {
+			return err
+		}
+		if resp.StatusCode != http.StatusOK {
+			return h.refusal(resp, body, m, st, deliver)
+		}
+		if !deliver(body) {
+			return &jsonrpc.LostError{Sent: true, Err: errors.New("the answer's body holds no answer to this request")}
+		}
+		return nil
+	case kind == "text/event-stream" && resp.StatusCode == http.StatusOK:
+		return h.stream(ctx, cancel, resp, st, deliver)
+	case resp.StatusCode == http.StatusAccepted:
+		return &jsonrpc.LostError{Sent: true, Err: errors.New("HTTP 202 without an answer to a request")}
+	}
+	return h.status(resp, m, st)
+}
+
+func (h *HTTP) post(ctx context.Context, m jsonrpc.Outgoing) (*http.Response, *httpState, error) {
+	st := h.state.Load()
+	target := h.url
+	for range 4 {
+		header := st.header
+		if st.modern && m.Method != "" || len(m.Header) > 0 {
+			header = header.Clone()
+			if st.modern {
+				header["Mcp-Method"] = []string{m.Method}
+				if m.Name != "" {
+					header["Mcp-Name"] = []string{HeaderValue(m.Name)}
+				}
+			}
+			for k, v := range m.Header {
+				header[http.CanonicalHeaderKey(k)] = []string{v}
+			}
+		}
+		// The body is copied because a round tripper may read it after it has
+		// returned, and the caller's buffer is used again.
+		body := bytes.NewReader(append([]byte(nil), m.Body...))
+		req := (&http.Request{Method: http.MethodPost, URL: target, Host: target.Host, Header: header,
+			Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+			Body: io.NopCloser(body), ContentLength: int64(len(m.Body))}).WithContext(ctx)
+		resp, err := h.rt.RoundTrip(req)
+		if err != nil {
+			return nil, st, h.lost(ctx, err)
+		}
+		if resp.StatusCode != http.StatusTemporaryRedirect && resp.StatusCode != http.StatusPermanentRedirect {
+			return resp, st, nil
+		}
+		to, err := resp.Location()
+		if err != nil || to.Scheme != h.url.Scheme || to.Host != h.url.Host {
+			return resp, st, nil
+		}
+		closeBody(resp)
+		target = to
+	}
+	return nil, st, tenon.Errorf(tenon.CodeProtocol, "more than 3 redirects")
+}
+
+// lost describes a request without an answer. Only a failed dial is certain not
+// to have reached the server.
+func (h *HTTP) lost(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var op *net.OpError
+	sent := !(errors.As(err, &op) && op.Op == "dial")
+	if !sent {
+		return &jsonrpc.LostError{Err: fmt.Errorf("%s cannot be reached: %w", h.url.Host, op.Err)}
+	}
+	if errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%s closed the connection without an answer: %w", h.url.Host, err)
+	}
+	return &jsonrpc.LostError{Sent: true, Err: err}
+}
+
+// read reads a body of one message, within the bound.
+func (h *HTTP) read(resp *http.Response) ([]byte, error) {
+	if n := resp.ContentLength; n > int64(h.cfg.MaxMessage) {
+		return nil, &jsonrpc.SizeError{Limit: h.cfg.MaxMessage}
+	} else if n >= 0 {
+		b := make([]byte, n)
+		if _, err := io.ReadFull(resp.Body, b); err != nil {
+			return nil, &jsonrpc.LostError{Sent: true, Err: fmt.Errorf("the answer was cut off: %w", err)}
+		}
+		return b, nil
+	}
+	b, err := io.ReadAll(io.LimitReader(resp.Body, int64(h.cfg.MaxMessage)+1))
+	if err != nil {
+		return nil, &jsonrpc.LostError{Sent: true, Err: fmt.Errorf("the answer was cut off: %w", err)}
+	}
+	if len(b) > h.cfg.MaxMessage {
+		return nil, &jsonrpc.SizeError{Limit: h.cfg.MaxMessage}
+	}
+	return b, nil
+}
+
+// refusal reads a JSON body of an error status: a JSON-RPC error of this
+// request, else a bare status.
+func (h *HTTP) refusal(resp *http.Response, body []byte, m jsonrpc.Outgoing, st *httpState, deliver func([]byte) bool) error {
+	var msg jsonrpc.Message
+	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden ||
+		resp.StatusCode == http.StatusNotFound && st.session != "" && !st.modern && m.Method != "initialize" {
+		return h.describe(resp, body, m, st)
+	}
+	if jsonrpc.Parse(body, &msg) == nil && msg.Error != nil {
+		if !deliver(body) {
+			return jsonrpc.ParseError(msg.Error) // its id is null or wrong, but it came for us
+		}
+		return nil
+	}
+	return h.describe(resp, body, m, st)
+}
+
+func (h *HTTP) status(resp *http.Response, m jsonrpc.Outgoing, st *httpState) error {
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // the status matters, not its text
+	return h.describe(resp, text, m, st)
+}
+
+func (h *HTTP) describe(resp *http.Response, body []byte, m jsonrpc.Outgoing, st *httpState) error {
+	e := &StatusError{Status: resp.StatusCode, ContentType: resp.Header.Get("Content-Type"), Location: resp.Header.Get("Location"),
+		Challenge: strings.Join(resp.Header.Values("WWW-Authenticate"), ", "), RetryAfter: resp.Header.Get("Retry-After")}
+	if text := bytes.TrimSpace(body); len(text) > 0 && !strings.Contains(e.ContentType, "html") {
+		e.Text = strings.Map(func(r rune) rune {
+			if r < ' ' || r == 0x7f {
+				return ' '
+			}
+			return r
+		}, strings.ToValidUTF8(string(text[:min(len(text), 300)]), "\uFFFD"))
+	}
+	code := tenon.CodeProtocol
+	switch s := resp.StatusCode; {
+	case s == http.StatusUnauthorized || s == http.StatusForbidden:
+		code = tenon.CodeAuth
+	case s == http.StatusNotFound && st.session != "" && !st.modern && m.Method != "initialize":
+		return &tenon.Error{Code: tenon.CodeUnreachable, Message: "the server does not know our session any more", Err: fmt.Errorf("%w: %w", ErrSession, e)}
+	case s == http.StatusTooManyRequests:
+		code = tenon.CodeRateLimited
+	case s == http.StatusServiceUnavailable:
+		code = tenon.CodeUnreachable
+	case s >= 500:
+		return &jsonrpc.LostError{Sent: true, Err: e}
+	}
+	return &tenon.Error{Code: code, Message: e.Error(), Err: e}
+}
+
+// closeBody gives the connection back where the rest of the body is short and
+// here already.
+func closeBody(resp *http.Response) { _ = resp.Body.Close() }
+
+// Close ends the session and closes all connections.
+func (h *HTTP) Close() error {
+	h.once.Do(func() {
+		st := h.state.Load()
+		if st.session != "" && !st.modern && !h.cfg.KeepSession {
+			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+			defer cancel()
+			req := (&http.Request{Method: http.MethodDelete, URL: h.url, Host: h.url.Host, Header: st.header,
+				Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
+			if resp, err := h.rt.RoundTrip(req); err != nil {
+				h.cfg.Logger.Debug("the session was not ended", "error", err.Error())
+			} else {
+				closeBody(resp) // any status is fine
+			}
+		}
+		h.cancel()
+		if h.own != nil {
+			h.own.CloseIdleConnections()
+		}
+	})
+	return nil
+}
+
+var (
+	_ jsonrpc.Exchanger = (*HTTP)(nil)
+	_ jsonrpc.Stream    = (*HTTP)(nil)
+)

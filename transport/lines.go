@@ -1,0 +1,265 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/tenonhq/tenon/jsonrpc"
+)
+
+// DefaultMaxMessage is the bound of one message in bytes where none is given.
+const DefaultMaxMessage = 16 << 20
+
+const (
+	maxQueue   = 4 << 20  // bytes of messages that wait to be written
+	prefixSize = 4 << 10  // kept of a message over its bound
+	readSize   = 16 << 10 // of the buffer that lines are read into; an idle connection holds it
+	keepBuffer = 1 << 20  // larger write buffers are not kept
+)
+
+// Lines is a stream of messages, one a line (MCP, stdio transport), on a
+// reader and a writer.
+type Lines struct {
+	max int
+	in  lineReader
+	out lineWriter
+}
+
+// NewLines returns a stream on r and w, whose incoming messages are at most max
+// bytes long, 0 for [DefaultMaxMessage]. Close ends its writer goroutine; r and
+// w stay the caller's, who has to close them to end a Recv.
+func NewLines(r io.Reader, w io.Writer, max int) *Lines {
+	if max <= 0 {
+		max = DefaultMaxMessage
+	}
+	l := &Lines{max: max, in: lineReader{src: r, max: max}}
+	l.out.start(w)
+	return l
+}
+
+// Send queues a message. It waits only while the queue is full.
+func (l *Lines) Send(ctx context.Context, m jsonrpc.Outgoing) error { return l.out.send(ctx, m.Body) }
+
+// Recv returns the next line that is not blank. The context is not looked at:
+// the end of the reader ends it.
+func (l *Lines) Recv(context.Context) ([]byte, error) { return l.in.next() }
+
+// Close writes what is queued, as far as the writer takes it, and ends the
+// writer's goroutine once the write in progress returns.
+func (l *Lines) Close() error { l.out.stop(); return nil }
+
+// lineReader cuts a stream into lines of a bounded length.
+type lineReader struct {
+	src      io.Reader
+	max      int
+	buf      []byte
+	pos, end int
+	err      error
+}
+
+func (r *lineReader) next() ([]byte, error) {
+	if r.buf == nil {
+		r.buf = make([]byte, min(readSize, r.max))
+	}
+	var line []byte // what did not fit into the buffer
+	size, over := 0, false
+	for {
+		have := r.buf[r.pos:r.end]
+		n := bytes.IndexByte(have, '\n')
+		part, ended := have, n >= 0
+		if ended {
+			part = have[:n]
+		}
+		r.pos += len(part)
+		if ended {
+			r.pos++
+		}
+		size += len(part)
+		switch {
+		case size <= r.max:
+			line = append(line, part...)
+		case !over: // the rest is skipped
+			over = true
+			line = append(line, part...)
+			line = append([]byte(nil), line[:min(len(line), prefixSize)]...)
+		}
+		if ended || r.err != nil {
+			switch {
+			case size > r.max:
+				return nil, &jsonrpc.SizeError{Prefix: line, Limit: r.max}
+			case len(bytes.TrimSpace(line)) > 0:
+				return line, nil
+			case r.err != nil:
+				return nil, r.err
+			}
+			line, size = line[:0], 0
+			continue
+		}
+		r.pos, r.end = 0, 0
+		n, err := r.src.Read(r.buf)
+		r.end, r.err = n, err
+	}
+}
+
+// lineWriter lets any number of goroutines write lines. What waits while a
+// write is in progress goes out together with the next one.
+type lineWriter struct {
+	try func([]byte) int // writes without waiting; nil: not possible
+	dst io.Writer
+
+	mu    sync.Mutex
+	buf   []byte // waits to be written
+	spare []byte
+	busy  bool // somebody writes, and looks at buf when done
+	err   error
+	ended bool
+	room  chan struct{} // closed and replaced when buf was taken; nil: nobody waits
+	wake  chan []byte   // hands the busy state and unwritten bytes to the goroutine
+	gone  chan struct{} // the goroutine has ended
+}
+
+var errStopped = errors.New("the connection is closed")
+
+func (w *lineWriter) start(dst io.Writer) {
+	w.dst, w.try = dst, tryWriter(dst)
+	w.wake, w.gone = make(chan []byte, 1), make(chan struct{})
+	go w.run()
+}
+
+func (w *lineWriter) send(ctx context.Context, msg []byte) error {
+	w.mu.Lock()
+	for len(w.buf) > 0 && len(w.buf)+len(msg) > maxQueue && w.err == nil && !w.ended {
+		if w.room == nil {
+			w.room = make(chan struct{})
+		}
+		room := w.room
+		w.mu.Unlock()
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		w.mu.Lock()
+	}
+	if w.err != nil || w.ended {
+		defer w.mu.Unlock()
+		if w.err == nil {
+			return errStopped
+		}
+		return w.err
+	}
+	from := len(w.buf)
+	w.buf = append(append(w.buf, msg...), '\n')
+	// A message is one line: newlines can only stand between JSON tokens.
+	for line := w.buf[from : len(w.buf)-1]; ; {
+		i := bytes.IndexByte(line, '\n')
+		if i < 0 {
+			break
+		}
+		line[i] = ' '
+		line = line[i:]
+	}
+	if w.busy {
+		w.mu.Unlock()
+		return nil
+	}
+	w.busy = true
+	var left []byte
+	if w.try != nil {
+		for range 2 {
+			left = w.take()
+			w.mu.Unlock()
+			left = left[w.try(left):]
+			w.mu.Lock()
+			if len(left) > 0 {
+				break
+			}
+			if len(w.buf) == 0 {
+				w.busy = false
+				if w.ended {
+					close(w.wake)
+				}
+				w.mu.Unlock()
+				return nil
+			}
+		}
+	}
+	w.mu.Unlock()
+	w.wake <- left // busy: nobody else sends
+	return nil
+}
+
+// take returns what waits, and makes room. The lock is held.
+func (w *lineWriter) take() []byte {
+	b := w.buf
+	w.buf = w.spare[:0]
+	if cap(b) > keepBuffer {
+		w.spare = nil
+	} else {
+		w.spare = b
+	}
+	if w.room != nil {
+		close(w.room)
+		w.room = nil
+	}
+	return b
+}
+
+func (w *lineWriter) run() {
+	defer close(w.gone)
+	for left := range w.wake {
+		for {
+			if len(left) > 0 {
+				if _, err := w.dst.Write(left); err != nil {
+					w.fail(err)
+					return
+				}
+			}
+			w.mu.Lock()
+			left = nil
+			if len(w.buf) == 0 {
+				w.busy = false
+				ended := w.ended
+				w.mu.Unlock()
+				if ended {
+					return
+				}
+				break
+			}
+			left = w.take()
+			w.mu.Unlock()
+		}
+	}
+}
+
+func (w *lineWriter) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.err = err
+	if w.room != nil {
+		close(w.room)
+		w.room = nil
+	}
+}
+
+// stop ends the goroutine, at once if it is idle.
+func (w *lineWriter) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended {
+		return
+	}
+	w.ended = true
+	if w.room != nil {
+		close(w.room)
+		w.room = nil
+	}
+	if !w.busy && w.err == nil {
+		close(w.wake)
+	}
+}
+
+var _ jsonrpc.Stream = (*Lines)(nil)

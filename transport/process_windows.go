@@ -1,0 +1,22 @@
+package transport
+
+import (
+	"io"
+	"os"
+	"os/exec"
+)
+
+func group(*exec.Cmd) {}
+
+// end kills the process. Windows has no signal that asks; what the process
+// started itself is not reached (a job object is for a later issue).
+func end(pid int, kill bool) {
+	if !kill {
+		return
+	}
+	if p, err := os.FindProcess(pid); err == nil {
+		_ = p.Kill() // it may be gone already
+	}
+}
+
+func tryWriter(io.Writer) func([]byte) int { return nil }
