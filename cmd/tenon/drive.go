@@ -18,12 +18,18 @@ import (
 // were shown before. The error says how the run ended.
 func (a *app) drive(ctx context.Context, h *host.Host, run tenon.Run, after uint64, yes bool) error {
 	work := context.WithoutCancel(ctx) // the run is told to stop, and says when it has
+	told := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
+		defer close(told)
 		if err := h.Cancel(work, run.ID, "interrupted at the terminal"); err != nil {
 			a.note("tenon: the run cannot be cancelled: %s", err)
 		}
 	})
-	defer stop()
+	defer func() {
+		if !stop() {
+			<-told
+		}
+	}()
 	f := newFollower(a)
 	if after > 0 {
 		events, err := h.Journal(ctx, run.ID, 0)
@@ -40,18 +46,18 @@ func (a *app) drive(ctx context.Context, h *host.Host, run tenon.Run, after uint
 		if f.done != nil || len(f.waiting) == 0 {
 			return a.ended(work, h, run, f)
 		}
-		if err := a.decide(ctx, h, run.ID, f.waiting, yes); err != nil {
-			if errors.Is(err, errUndecided) {
-				return a.rests(work, h, run, f.waiting)
-			}
-			if ctx.Err() == nil {
-				return err
-			}
+		err := a.decide(ctx, h, run.ID, f.waiting, yes)
+		switch {
+		case ctx.Err() != nil:
+			<-told // the run ends, and the next round sees it
+			continue
+		case errors.Is(err, errUndecided):
+			return a.rests(work, h, run, f.waiting)
+		case err != nil:
+			return err
 		}
-		if ctx.Err() == nil {
-			if err := h.Resume(work, run.ID); err != nil {
-				return err
-			}
+		if err := h.Resume(work, run.ID); err != nil {
+			return err
 		}
 	}
 }

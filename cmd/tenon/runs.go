@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -282,7 +283,11 @@ func (a *app) resume(ctx context.Context, h *host.Host, run tenon.Run, yes bool)
 		return tenon.Errorf(tenon.CodeConflict, "run %s has ended (%s); tenon run -s %s asks a further question", run.ID, run.State, run.Session)
 	case tenon.RunInputRequired:
 		if yes || a.canAsk() {
-			if err := a.decide(ctx, h, run.ID, run.Waiting, yes); err != nil {
+			err := a.decide(ctx, h, run.ID, run.Waiting, yes)
+			if errors.Is(err, errUndecided) && ctx.Err() == nil {
+				return a.rests(ctx, h, run, run.Waiting)
+			}
+			if err != nil {
 				return err
 			}
 		}

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -69,6 +71,7 @@ func TestScript(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status":    cmdStatus,
 			"json":      cmdJSON,
+			"keys":      cmdKeys,
 			"inorder":   cmdInorder,
 			"interrupt": cmdInterrupt,
 			"serve":     cmdServe,
@@ -159,6 +162,45 @@ func jsonAt(v any, path string) (string, error) {
 	}
 	b, err := json.Marshal(v)
 	return string(b), err
+}
+
+// cmdKeys writes the paths of all keys of a JSON value, sorted, so that a golden
+// can hold the contract: keys FILE OUT [DEPTH]. What tools say is left out.
+func cmdKeys(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: keys FILE OUT [DEPTH]")
+	}
+	depth := 9
+	if len(args) > 2 {
+		var err error
+		depth, err = strconv.Atoi(args[2])
+		ts.Check(err)
+	}
+	paths := map[string]bool{}
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		var v any
+		ts.Check(json.Unmarshal([]byte(line), &v))
+		keyPaths(v, "", depth, paths)
+	}
+	text := strings.Join(slices.Sorted(maps.Keys(paths)), "\n") + "\n"
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))
+}
+
+func keyPaths(v any, at string, depth int, paths map[string]bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			path := strings.TrimPrefix(at+"."+k, ".")
+			paths[path] = true
+			if depth > 1 && !slices.Contains([]string{"args", "arguments", "input_schema", "output_schema", "raw"}, k) {
+				keyPaths(e, path, depth-1, paths)
+			}
+		}
+	case []any:
+		for _, e := range v {
+			keyPaths(e, at+"[]", depth, paths)
+		}
+	}
 }
 
 // cmdInorder checks that expressions match one after the other: inorder FILE RE...
