@@ -126,7 +126,7 @@ func (a *app) problems(list []host.Problem) {
 
 func problemText(p host.Problem) string {
 	text := strings.ReplaceAll(p.Err.Error(), "\n", " ")
-	if p.Server == "" || strings.Contains(text, "'"+p.Server+"'") && strings.HasPrefix(text, "server ") {
+	if p.Server == "" || strings.Contains(text, "server '"+p.Server+"'") {
 		return text
 	}
 	return "server '" + p.Server + "': " + text

@@ -102,7 +102,7 @@ func (a *app) run(ctx context.Context, q *asking, text string) (err error) {
 		return err
 	}
 	defer closing(h, &err)
-	if h.Config().File == "" {
+	if h.Config().File == "" && !q.noTools {
 		a.hint("there is no tenon.yaml here, so there are no tools; tenon init writes one")
 	}
 	_, err = a.question(ctx, h, q.question(text), q.yes)
