@@ -36,10 +36,11 @@ func (s *Store) Append(ctx context.Context, a store.Append) error {
 			return tenon.Errorf(tenon.CodeInvalid, "store: what run %s waits for is not JSON: %w", a.Run, err)
 		}
 	}
-	return s.submit(ctx, func(w *writer) error { return w.append(&a, waiting) })
+	rows := rowsOf(a.Events)
+	return s.submit(ctx, func(w *writer) error { return w.append(&a, rows, waiting) })
 }
 
-func (w *writer) append(a *store.Append, waiting []byte) error {
+func (w *writer) append(a *store.Append, rows []row, waiting []byte) error {
 	pos, err := w.position(a.Run)
 	if err != nil {
 		return err
@@ -65,7 +66,7 @@ func (w *writer) append(a *store.Append, waiting []byte) error {
 			return err
 		}
 	}
-	if err := w.events(pos, a.Events); err != nil {
+	if err := w.events(pos, rows); err != nil {
 		return err
 	}
 	if a.State != "" && a.Create == nil {
@@ -147,35 +148,57 @@ func (w *writer) create(a *store.Append, waiting []byte) (*position, error) {
 	return p, nil
 }
 
-// events makes rows of an append's events. One with large data has a row of its
-// own, the others share one.
-func (w *writer) events(pos *position, list []tenon.Event) error {
+// row is what one row of events holds.
+type row struct {
+	n      int
+	last   time.Time
+	packed []byte
+	digest []byte // of blob
+	blob   []byte
+}
+
+// rowsOf makes rows of an append's events. One with large data has a row of its
+// own, the others share one. It is called before the write is handed in: the
+// writer's time is everybody's.
+func rowsOf(list []tenon.Event) []row {
+	var rows []row
 	for len(list) > 0 {
-		n, size := 1, len(list[0].Data)+packedSize
-		var digest any
-		var packed []byte
+		r := row{n: 1}
 		if e := list[0]; isBlob(&e) {
 			sum := sha256.Sum256(e.Data)
-			if _, err := w.stmts.insertBlob.Exec(sum[:], []byte(e.Data)); err != nil {
+			r.digest, r.blob, e.Data = sum[:], e.Data, nil
+			r.packed = pack(nil, &e)
+		} else {
+			size := len(e.Data) + packedSize
+			for r.n < len(list) && !isBlob(&list[r.n]) && size < blobFrom {
+				size += len(list[r.n].Data) + packedSize
+				r.n++
+			}
+			r.packed = make([]byte, 0, size)
+			for i := range list[:r.n] {
+				r.packed = pack(r.packed, &list[i])
+			}
+		}
+		r.last = list[r.n-1].Time
+		rows, list = append(rows, r), list[r.n:]
+	}
+	return rows
+}
+
+func (w *writer) events(pos *position, rows []row) error {
+	for i := range rows {
+		r := &rows[i]
+		var digest any
+		if r.digest != nil {
+			if _, err := w.stmts.insertBlob.Exec(r.digest, r.blob); err != nil {
 				return err
 			}
-			digest, e.Data = sum[:], nil
-			packed = pack(nil, &e)
-		} else {
-			for n < len(list) && !isBlob(&list[n]) && size < blobFrom {
-				size += len(list[n].Data) + packedSize
-				n++
-			}
-			packed = make([]byte, 0, size)
-			for i := range list[:n] {
-				packed = pack(packed, &list[i])
-			}
+			digest = r.digest
 		}
-		if _, err := w.stmts.insertEvents.Exec(pos.n, int64(pos.seq+1), int64(n), nanos(list[n-1].Time), packed, digest); err != nil {
+		if err := w.stmts.insertEvents.exec(pos.n, int64(pos.seq+1), int64(r.n), nanos(r.last), r.packed, digest); err != nil {
 			return err
 		}
-		pos.seq += uint64(n)
-		list = list[n:]
+		pos.seq += uint64(r.n)
 	}
 	return nil
 }

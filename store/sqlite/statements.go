@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
+	"errors"
 )
 
 // statements are those of the writer, prepared once.
@@ -11,7 +13,7 @@ type statements struct {
 
 	position, busy            *sql.Stmt
 	insertRun, updateRun      *sql.Stmt
-	insertEvents              *sql.Stmt
+	insertEvents              direct
 	insertBlob                *sql.Stmt
 	headSession, touchSession *sql.Stmt
 	putSession                *sql.Stmt
@@ -34,7 +36,6 @@ func (st *statements) prepare(ctx context.Context, conn *sql.Conn) error {
 			(id, session, parent, parent_seq, core, agent, model, title, state, stop, created, updated, waiting)
 			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)`},
 		{&st.updateRun, `UPDATE runs SET state = ?, stop = ?, waiting = ?, updated = ? WHERE n = ?`},
-		{&st.insertEvents, `INSERT INTO events (run, seq, n, last, events, blob) VALUES (?,?,?,?,?,?)`},
 		{&st.insertBlob, `INSERT INTO blobs (digest, data) VALUES (?, ?) ON CONFLICT DO NOTHING`},
 		{&st.headSession, `INSERT INTO sessions (id, title, agent, head, runs, created, updated) VALUES (?,?,?,?,1,?,?)
 			ON CONFLICT (id) DO UPDATE SET head = excluded.head, runs = runs + 1, updated = excluded.updated,
@@ -53,5 +54,47 @@ func (st *statements) prepare(ctx context.Context, conn *sql.Conn) error {
 		}
 		*p.dest = stmt
 	}
-	return nil
+	return st.insertEvents.prepare(ctx, conn, `INSERT INTO events (run, seq, n, last, events, blob) VALUES (?,?,?,?,?,?)`)
+}
+
+// direct is a statement without database/sql around it, for the one that every
+// step of every run needs. The connection is the writer's for as long as it
+// lives, and so are these arguments.
+type direct struct {
+	stmt driver.StmtExecContext
+	args []driver.NamedValue
+}
+
+func (d *direct) prepare(ctx context.Context, conn *sql.Conn, query string) error {
+	return conn.Raw(func(c any) error {
+		p, ok := c.(driver.ConnPrepareContext)
+		if !ok {
+			return errors.New("the driver cannot prepare statements")
+		}
+		stmt, err := p.PrepareContext(ctx, query)
+		if err != nil {
+			return err
+		}
+		if d.stmt, ok = stmt.(driver.StmtExecContext); !ok {
+			return errors.Join(errors.New("the driver's statements take no context"), stmt.Close())
+		}
+		return nil
+	})
+}
+
+func (d *direct) exec(values ...driver.Value) error {
+	d.args = d.args[:0]
+	for i, v := range values {
+		d.args = append(d.args, driver.NamedValue{Ordinal: i + 1, Value: v})
+	}
+	_, err := d.stmt.ExecContext(context.Background(), d.args)
+	clear(d.args) // keep no event's data alive
+	return err
+}
+
+// close ends the statement; the connection must be open.
+func (d *direct) close() {
+	if c, ok := d.stmt.(driver.Stmt); ok {
+		_ = c.Close() // nothing is under way
+	}
 }

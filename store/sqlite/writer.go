@@ -109,6 +109,7 @@ func newWriter(ctx context.Context, s *Store, conn *sql.Conn) (*writer, error) {
 func (w *writer) loop() {
 	defer close(w.s.ended)
 	defer func() { _ = w.conn.Close() }() // back to the pool, which reports errors itself
+	defer w.stmts.insertEvents.close()
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
 	batch := make([]*op, 0, maxBatch)

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"net/url"
@@ -83,10 +84,12 @@ func (b *bare) loop() {
 
 func (b *bare) round(round, writers, steps int) (perSecond float64, err error) {
 	began := time.Now()
+	// The bytes of a step: its result, and that it was started.
+	data := append(bytes.Clone(result), `{"kind":"call","idempotent":true}`...)
 	err = each(writers, writers, func(i int) error {
 		done := make(chan error, 1)
 		for seq := range steps {
-			b.ops <- insert{run: round*writers + i, seq: seq, data: result, done: done}
+			b.ops <- insert{run: round*writers + i, seq: seq, data: data, done: done}
 			if err := <-done; err != nil {
 				return err
 			}

@@ -125,7 +125,7 @@ func (p *place) close() error {
 // StepsConfig says how much is measured. Zero fields take the goal's values.
 type StepsConfig struct {
 	Writers int // 100: concurrent runs, and writers of the bare inserts
-	Steps   int // 100: of each of them
+	Steps   int // 300: of each of them
 	Rounds  int // 5
 }
 
@@ -145,7 +145,7 @@ func Steps(ctx context.Context, dir string, c StepsConfig) (StepsFigure, error) 
 		c.Writers = 100
 	}
 	if c.Steps == 0 {
-		c.Steps = 100
+		c.Steps = 300
 	}
 	if c.Rounds == 0 {
 		c.Rounds = 5
