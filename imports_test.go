@@ -48,6 +48,7 @@ var arrows = map[string][]string{
 		"model/script", "policy", "record", "servers", "store", "store/sqlite"},
 
 	"internal/testserver": {"mcp", "transport", "jsonrpc"},
+	"internal/clitest":    {},
 	"cmd/tenon":           {"agent", "catalog", "config", "engine", "host", "internal/testserver", "model/script", "servers"},
 }
 

@@ -7,14 +7,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/tenonhq/tenon/internal/clitest"
 )
 
 // testGoSDK calls servers that are made with the official Go SDK, in both
 // protocol eras and over both transports. Their module is internal/rivals, which
 // make figures measures with too.
 func (p *peers) testGoSDK(t *testing.T) {
-	rivals := filepath.Join(t.TempDir(), "rivals")
-	build(t, rivals, filepath.Join("..", "rivals"), ".")
+	rivals := clitest.Build(t, filepath.Join("..", "rivals"), ".")
 	for _, tt := range []struct {
 		server, era string
 		http        bool
@@ -40,11 +41,11 @@ func (p *peers) testGoSDK(t *testing.T) {
 				server = append(server, "--", rivals, "server", tt.server)
 			}
 			s.offers(t, []string{"echo", "stat"}, server...)
-			if o := s.ok(t, append([]string{"tools", "call", "echo", "text=grüezi"}, server...)...); o.out != "grüezi\n" {
+			if o := s.OK(t, append([]string{"tools", "call", "echo", "text=grüezi"}, server...)...); o.Out != "grüezi\n" {
 				t.Errorf("not the echo\n%s", o)
 			}
-			o := s.ok(t, append([]string{"servers", "test", "-o", "json"}, server...)...)
-			if got := decode[struct{ Protocol string }](t, o).Protocol; got != tt.era {
+			o := s.OK(t, append([]string{"servers", "test", "-o", "json"}, server...)...)
+			if got := clitest.Decode[struct{ Protocol string }](t, o).Protocol; got != tt.era {
 				t.Errorf("the protocol is %s, want %s", got, tt.era)
 			}
 		})

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/tenonhq/tenon/internal/clitest"
 )
 
 // proxy stands between tenon and aimock and keeps the requests as they are on
@@ -157,7 +159,7 @@ type report struct {
 
 func (p *peers) testModels(t *testing.T) {
 	s := p.shell(t, "PEER_KEY=sk-not-a-key")
-	note := filepath.Join(s.dir, "note.txt")
+	note := filepath.Join(s.Dir, "note.txt")
 	if err := os.WriteFile(note, []byte("the word is tenon\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +169,7 @@ func (p *peers) testModels(t *testing.T) {
 	s.config(t, m{
 		"servers": m{
 			"everything": command(p.server(t, "server-everything", "stdio")),
-			"files":      command(p.server(t, "server-filesystem", s.dir)),
+			"files":      command(p.server(t, "server-filesystem", s.Dir)),
 		},
 		"models": m{
 			"claude": m{"provider": "anthropic", "model": "claude-test", "base_url": wire.URL, "api_key": key},
@@ -185,8 +187,8 @@ func (p *peers) testModels(t *testing.T) {
 		t.Run(format.model, func(t *testing.T) {
 			t.Run("two servers, calls in parallel", func(t *testing.T) {
 				wire.take()
-				o := s.ok(t, "run", "-c", "tenon.yaml", "--model", format.model, "-o", "json", "What is the secret?")
-				r := decode[report](t, o)
+				o := s.OK(t, "run", "-c", "tenon.yaml", "--model", format.model, "-o", "json", "What is the secret?")
+				r := clitest.Decode[report](t, o)
 				if r.Answer != "It is 42, and the word is tenon." || r.State != "completed" || r.StopReason != "stop" || len(r.ToolCalls) != 3 {
 					t.Errorf("not the answer by three calls\n%s", o)
 				}
@@ -202,20 +204,20 @@ func (p *peers) testModels(t *testing.T) {
 				format.blocks(t, requests)
 			})
 			t.Run("text streams", func(t *testing.T) {
-				o := s.ok(t, "run", "-c", "tenon.yaml", "--model", format.model, "What is the secret?")
-				if !strings.HasPrefix(o.out, "I shall look it up, käse included.\n") || !strings.HasSuffix(o.out, "It is 42, and the word is tenon.\n") {
+				o := s.OK(t, "run", "-c", "tenon.yaml", "--model", format.model, "What is the secret?")
+				if !strings.HasPrefix(o.Out, "I shall look it up, käse included.\n") || !strings.HasSuffix(o.Out, "It is 42, and the word is tenon.\n") {
 					t.Errorf("stdout is not the text\n%s", o)
 				}
 				for _, call := range []string{"everything.get-sum", "files.read_text_file", "everything.echo"} {
-					if !strings.Contains(o.errOut, call) {
+					if !strings.Contains(o.ErrOut, call) {
 						t.Errorf("no line for %s\n%s", call, o)
 					}
 				}
 			})
 			t.Run("429 with Retry-After", func(t *testing.T) {
 				wire.take()
-				o := s.ok(t, "run", "-c", "tenon.yaml", "--model", format.model, "--no-tools", "Are you busy?")
-				if o.out != "At last.\n" {
+				o := s.OK(t, "run", "-c", "tenon.yaml", "--model", format.model, "--no-tools", "Are you busy?")
+				if o.Out != "At last.\n" {
 					t.Errorf("not the answer\n%s", o)
 				}
 				q := wire.take()
@@ -231,15 +233,15 @@ func (p *peers) testModels(t *testing.T) {
 			})
 			t.Run("an image reaches the model", func(t *testing.T) {
 				wire.take()
-				o := s.ok(t, "run", "-c", "tenon.yaml", "--model", format.model, "Show me the picture")
+				o := s.OK(t, "run", "-c", "tenon.yaml", "--model", format.model, "Show me the picture")
 				q := wire.take()
-				if o.out != "A logo.\n" || len(q) != 2 || !bytes.Contains(q[1].body, []byte(format.image)) {
+				if o.Out != "A logo.\n" || len(q) != 2 || !bytes.Contains(q[1].body, []byte(format.image)) {
 					t.Errorf("the second request has no %s\n%s", format.image, o)
 				}
 			})
 			t.Run("a question that the server refuses", func(t *testing.T) {
-				o := s.run(t, "run", "-c", "tenon.yaml", "--model", format.model, "--no-tools", "-o", "json", "Something else?")
-				if o.status == 0 || !strings.Contains(o.errOut, "404") && !strings.Contains(o.errOut, "503") && !strings.Contains(o.errOut, "fixture") {
+				o := s.Run(t, "run", "-c", "tenon.yaml", "--model", format.model, "--no-tools", "-o", "json", "Something else?")
+				if o.Status == 0 || !strings.Contains(o.ErrOut, "404") && !strings.Contains(o.ErrOut, "503") && !strings.Contains(o.ErrOut, "fixture") {
 					t.Errorf("want the server's error\n%s", o)
 				}
 			})
@@ -247,7 +249,7 @@ func (p *peers) testModels(t *testing.T) {
 	}
 	t.Run("journal", func(t *testing.T) { aimockJournal(t, aimock) })
 	t.Run("key stays out of the store", func(t *testing.T) {
-		files, err := filepath.Glob(filepath.Join(s.dir, ".tenon", "*"))
+		files, err := filepath.Glob(filepath.Join(s.Dir, ".tenon", "*"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no store: %v", err)
 		}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tenonhq/tenon/internal/clitest"
 )
 
 // everythingTools is what server-everything offers to a client that declares no
@@ -35,11 +37,11 @@ type callResult struct {
 }
 
 // offers checks the names that `tools list` prints, in any order.
-func (s *shell) offers(t *testing.T, want []string, server ...string) {
+func (s shell) offers(t *testing.T, want []string, server ...string) {
 	t.Helper()
-	o := s.ok(t, append([]string{"tools", "list", "-o", "json"}, server...)...)
+	o := s.OK(t, append([]string{"tools", "list", "-o", "json"}, server...)...)
 	var names []string
-	for _, tool := range decode[[]struct{ Name string }](t, o) {
+	for _, tool := range clitest.Decode[[]struct{ Name string }](t, o) {
 		names = append(names, tool.Name)
 	}
 	slices.Sort(names)
@@ -55,21 +57,21 @@ func (p *peers) testStdio(t *testing.T) {
 	})
 	t.Run("filesystem", func(t *testing.T) {
 		s := p.shell(t)
-		server := append([]string{"--"}, p.server(t, "server-filesystem", s.dir)...)
+		server := append([]string{"--"}, p.server(t, "server-filesystem", s.Dir)...)
 		s.offers(t, filesystemTools, server...)
-		file := filepath.Join(s.dir, "a note.txt")
-		s.ok(t, append([]string{"tools", "call", "write_file", "path=" + file, "content=käse\nwine\n"}, server...)...)
+		file := filepath.Join(s.Dir, "a note.txt")
+		s.OK(t, append([]string{"tools", "call", "write_file", "path=" + file, "content=käse\nwine\n"}, server...)...)
 		if b, err := os.ReadFile(file); err != nil || string(b) != "käse\nwine\n" {
 			t.Errorf("the file is %q, %v", b, err)
 		}
-		if o := s.ok(t, append([]string{"tools", "call", "read_text_file", "path=" + file, "tail:=1"}, server...)...); !strings.HasPrefix(o.out, "wine\n") {
+		if o := s.OK(t, append([]string{"tools", "call", "read_text_file", "path=" + file, "tail:=1"}, server...)...); !strings.HasPrefix(o.Out, "wine\n") {
 			t.Errorf("not the last line\n%s", o)
 		}
-		if o := s.ok(t, append([]string{"tools", "call", "list_directory", "path=" + s.dir}, server...)...); !strings.Contains(o.out, "[FILE] a note.txt") {
+		if o := s.OK(t, append([]string{"tools", "call", "list_directory", "path=" + s.Dir}, server...)...); !strings.Contains(o.Out, "[FILE] a note.txt") {
 			t.Errorf("the file is not listed\n%s", o)
 		}
-		o := s.run(t, append([]string{"tools", "call", "read_text_file", "path=/etc/hostname"}, server...)...)
-		if o.status != 5 || !strings.Contains(o.errOut, "outside allowed directories") {
+		o := s.Run(t, append([]string{"tools", "call", "read_text_file", "path=/etc/hostname"}, server...)...)
+		if o.Status != 5 || !strings.Contains(o.ErrOut, "outside allowed directories") {
 			t.Errorf("want the tool's own refusal and status 5\n%s", o)
 		}
 	})
@@ -81,16 +83,16 @@ func (p *peers) testStdio(t *testing.T) {
 		s := p.shell(t)
 		server := append([]string{"--"}, p.server(t, "server-sequential-thinking")...)
 		s.offers(t, []string{"sequentialthinking"}, server...)
-		o := s.ok(t, append([]string{"tools", "call", "sequentialthinking", "thought=one", "nextThoughtNeeded:=true",
+		o := s.OK(t, append([]string{"tools", "call", "sequentialthinking", "thought=one", "nextThoughtNeeded:=true",
 			"thoughtNumber:=1", "totalThoughts:=2", "-o", "json"}, server...)...)
-		if r := decode[callResult](t, o); r.IsError || len(r.Content) != 1 || !strings.Contains(r.Content[0].Text, `"thoughtNumber": 1`) {
+		if r := clitest.Decode[callResult](t, o); r.IsError || len(r.Content) != 1 || !strings.Contains(r.Content[0].Text, `"thoughtNumber": 1`) {
 			t.Errorf("not the thought\n%s", o)
 		}
 	})
 	t.Run("no such program", func(t *testing.T) {
 		s := p.shell(t)
-		o := s.run(t, "tools", "list", "--", p.node, filepath.Join(s.dir, "no-such-server.js"))
-		if o.status != 4 || !strings.Contains(o.errOut, "no-such-server") {
+		o := s.Run(t, "tools", "list", "--", p.node, filepath.Join(s.Dir, "no-such-server.js"))
+		if o.Status != 4 || !strings.Contains(o.ErrOut, "no-such-server") {
 			t.Errorf("want status 4 and the server's name\n%s", o)
 		}
 	})
@@ -109,35 +111,35 @@ func (p *peers) testHTTP(t *testing.T) {
 	if opened == 0 || opened != ended {
 		t.Errorf("%d sessions were opened and %d ended", opened, ended)
 	}
-	if o := s.run(t, "tools", "list", "--url", "http://127.0.0.1:"+port+"/nowhere"); o.status != 4 || !strings.Contains(o.errOut, "/nowhere") {
+	if o := s.Run(t, "tools", "list", "--url", "http://127.0.0.1:"+port+"/nowhere"); o.Status != 4 || !strings.Contains(o.ErrOut, "/nowhere") {
 		t.Errorf("want status 4 and the address\n%s", o)
 	}
 }
 
 // everything goes through what server-everything can do.
-func (s *shell) everything(t *testing.T, server ...string) {
+func (s shell) everything(t *testing.T, server ...string) {
 	call := func(args ...string) []string {
 		return append(append([]string{"tools", "call"}, args...), server...)
 	}
 	t.Run("list", func(t *testing.T) { s.offers(t, everythingTools, server...) })
 	t.Run("text", func(t *testing.T) {
-		if o := s.ok(t, call("echo", "message=grüezi 🧀")...); o.out != "Echo: grüezi 🧀\n" {
+		if o := s.OK(t, call("echo", "message=grüezi 🧀")...); o.Out != "Echo: grüezi 🧀\n" {
 			t.Errorf("want the text alone on stdout\n%s", o)
 		}
 	})
 	t.Run("numbers", func(t *testing.T) {
-		o := s.ok(t, call("get-sum", "--params", `{"a":20,"b":22.5}`, "-o", "json")...)
-		if r := decode[callResult](t, o); len(r.Content) != 1 || !strings.Contains(r.Content[0].Text, "42.5") {
+		o := s.OK(t, call("get-sum", "--params", `{"a":20,"b":22.5}`, "-o", "json")...)
+		if r := clitest.Decode[callResult](t, o); len(r.Content) != 1 || !strings.Contains(r.Content[0].Text, "42.5") {
 			t.Errorf("not the sum\n%s", o)
 		}
 	})
 	t.Run("arguments that do not fit", func(t *testing.T) {
-		if o := s.run(t, call("get-sum", "a=twenty", "b:=22")...); o.status != 2 || !strings.Contains(o.errOut, "number") {
+		if o := s.Run(t, call("get-sum", "a=twenty", "b:=22")...); o.Status != 2 || !strings.Contains(o.ErrOut, "number") {
 			t.Errorf("want status 2 and what was expected\n%s", o)
 		}
 	})
 	t.Run("structured content", func(t *testing.T) {
-		r := decode[callResult](t, s.ok(t, call("get-structured-content", "location=New York", "-o", "json")...))
+		r := clitest.Decode[callResult](t, s.OK(t, call("get-structured-content", "location=New York", "-o", "json")...))
 		var weather struct {
 			Temperature *float64
 			Conditions  string
@@ -147,8 +149,8 @@ func (s *shell) everything(t *testing.T, server ...string) {
 		}
 	})
 	t.Run("image", func(t *testing.T) {
-		o := s.ok(t, call("get-tiny-image", "-o", "json")...)
-		r := decode[callResult](t, o)
+		o := s.OK(t, call("get-tiny-image", "-o", "json")...)
+		r := clitest.Decode[callResult](t, o)
 		if len(r.Content) != 3 || r.Content[1].Type != "image" || r.Content[1].MimeType != "image/png" {
 			t.Fatalf("not text, image, text\n%s", o)
 		}
@@ -158,20 +160,20 @@ func (s *shell) everything(t *testing.T, server ...string) {
 		}
 	})
 	t.Run("resource links", func(t *testing.T) {
-		o := s.ok(t, call("get-resource-links", "count:=2", "-o", "json")...)
-		r := decode[callResult](t, o)
+		o := s.OK(t, call("get-resource-links", "count:=2", "-o", "json")...)
+		r := clitest.Decode[callResult](t, o)
 		if links := slices.DeleteFunc(r.Content, func(c struct{ Type, Text, Data, MimeType string }) bool { return c.Type != "resource_link" }); len(links) != 2 {
 			t.Errorf("want two links\n%s", o)
 		}
 	})
 	t.Run("progress", func(t *testing.T) {
-		o := s.ok(t, call("trigger-long-running-operation", "duration:=0.8", "steps:=4", "-o", "jsonl")...)
+		o := s.OK(t, call("trigger-long-running-operation", "duration:=0.8", "steps:=4", "-o", "jsonl")...)
 		type line struct {
 			Kind    string
 			Data    struct{ Progress, Total float64 }
 			Content []struct{ Text string }
 		}
-		all := lines[line](t, o)
+		all := clitest.Lines[line](t, o)
 		last := 0.0
 		for _, l := range all[:len(all)-1] {
 			if l.Kind != "progress" || l.Data.Progress <= last || l.Data.Total != 4 {
@@ -192,30 +194,30 @@ func (p *peers) testConfig(t *testing.T) {
 	config := map[string]any{
 		"servers": map[string]any{
 			"everything": command(p.server(t, "server-everything", "stdio")),
-			"files":      command(p.server(t, "server-filesystem", s.dir)),
+			"files":      command(p.server(t, "server-filesystem", s.Dir)),
 			"memory": with(command(p.server(t, "server-memory")), "env",
-				map[string]string{"MEMORY_FILE_PATH": filepath.Join(s.dir, "memory.json")}),
-			"gone": command([]string{p.node, filepath.Join(s.dir, "gone.js")}),
+				map[string]string{"MEMORY_FILE_PATH": filepath.Join(s.Dir, "memory.json")}),
+			"gone": command([]string{p.node, filepath.Join(s.Dir, "gone.js")}),
 		},
 	}
 	s.config(t, config)
 	t.Run("one that cannot start leaves the others", func(t *testing.T) {
-		o := s.ok(t, "tools", "list", "-c", "tenon.yaml", "-o", "json")
+		o := s.OK(t, "tools", "list", "-c", "tenon.yaml", "-o", "json")
 		count := map[string]int{}
-		for _, tool := range decode[[]struct{ Server string }](t, o) {
+		for _, tool := range clitest.Decode[[]struct{ Server string }](t, o) {
 			count[tool.Server]++
 		}
 		if count["everything"] != len(everythingTools) || count["files"] != 14 || count["memory"] != 9 {
 			t.Errorf("got %v", count)
 		}
-		if !strings.Contains(o.errOut, "'gone'") {
+		if !strings.Contains(o.ErrOut, "'gone'") {
 			t.Errorf("nothing is said about the server that cannot start\n%s", o)
 		}
 	})
 	t.Run("test", func(t *testing.T) {
-		o := s.run(t, "servers", "test", "-c", "tenon.yaml", "-o", "json")
+		o := s.Run(t, "servers", "test", "-c", "tenon.yaml", "-o", "json")
 		ready := 0
-		for _, server := range decode[[]struct{ Name, State, Protocol string }](t, o) {
+		for _, server := range clitest.Decode[[]struct{ Name, State, Protocol string }](t, o) {
 			switch {
 			case server.Name == "gone":
 			case server.State != "ready" || server.Protocol != "2025-11-25":
@@ -224,17 +226,17 @@ func (p *peers) testConfig(t *testing.T) {
 				ready++
 			}
 		}
-		if o.status != 4 || ready != 3 {
+		if o.Status != 4 || ready != 3 {
 			t.Errorf("want three that are ready, and status 4 for the one that is not\n%s", o)
 		}
 	})
 	t.Run("a server keeps what it was told", func(t *testing.T) {
-		o := s.ok(t, "tools", "call", "create_entities", "-c", "tenon.yaml", "--params",
+		o := s.OK(t, "tools", "call", "create_entities", "-c", "tenon.yaml", "--params",
 			`{"entities":[{"name":"Ada","entityType":"person","observations":["wrote the first program"]}]}`)
-		if !strings.Contains(o.out, "Ada") {
+		if !strings.Contains(o.Out, "Ada") {
 			t.Errorf("not the entity\n%s", o)
 		}
-		if o := s.ok(t, "tools", "call", "search_nodes", "query=program", "-c", "tenon.yaml"); !strings.Contains(o.out, "Ada") {
+		if o := s.OK(t, "tools", "call", "search_nodes", "query=program", "-c", "tenon.yaml"); !strings.Contains(o.Out, "Ada") {
 			t.Errorf("not found by another process\n%s", o)
 		}
 	})
@@ -250,13 +252,13 @@ func with(m map[string]any, key string, value any) map[string]any {
 }
 
 // config writes tenon.yaml; JSON is YAML.
-func (s *shell) config(t *testing.T, v any) {
+func (s shell) config(t *testing.T, v any) {
 	t.Helper()
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(s.dir, "tenon.yaml"), b, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.Dir, "tenon.yaml"), b, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
