@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -24,6 +25,7 @@ type driver struct {
 	gone    chan struct{} // closed when the run was given up
 	poke    chan struct{} // look into the inbox
 	letters []letter      // guarded by e.mu
+	mailed  atomic.Bool   // there are letters
 	release func()        // of the lease
 
 	core    tenon.Core
@@ -36,6 +38,7 @@ type driver struct {
 	refused map[string]error  // signals that the core did not want
 	retried bool              // a signal woke a run that had failed
 	steps   map[string]*step
+	starts  map[tenon.StartedData]json.RawMessage // encoded
 	waits   []tenon.Waiting
 
 	flights map[string]*flight // by step
@@ -71,7 +74,7 @@ func newDriver(e *Engine, id string, alone bool) *driver {
 	d := &driver{
 		e: e, id: id, alone: alone, topic: e.hub.join(id),
 		ready: make(chan struct{}), gone: make(chan struct{}), poke: make(chan struct{}, 1),
-		steps: map[string]*step{}, flights: map[string]*flight{}, taken: map[string]uint64{},
+		steps: map[string]*step{}, starts: map[tenon.StartedData]json.RawMessage{}, flights: map[string]*flight{}, taken: map[string]uint64{},
 		results: make(chan result, e.c.Parallel),
 	}
 	return d
@@ -241,9 +244,9 @@ func (d *driver) launch(starts []tenon.Command) error {
 			n = s.attempts + 1
 		}
 		attempts[i] = engine.Attempt{Command: c, Attempt: n}
-		data, err := json.Marshal(tenon.StartedData{Kind: c.Kind, Idempotent: c.Idempotent})
+		data, err := d.startedData(tenon.StartedData{Kind: c.Kind, Idempotent: c.Idempotent})
 		if err != nil {
-			return tenon.Errorf(tenon.CodeInternal, "run %s: %w", d.id, err)
+			return err
 		}
 		if err := d.record(tenon.Event{Step: c.Step, Kind: tenon.EventStarted, Attempt: n, Data: data}); err != nil {
 			return err
@@ -266,6 +269,19 @@ func (d *driver) launch(starts []tenon.Command) error {
 		})
 	}
 	return nil
+}
+
+// startedData encodes what is recorded of a start. There are few of them.
+func (d *driver) startedData(v tenon.StartedData) (json.RawMessage, error) {
+	if data := d.starts[v]; data != nil {
+		return data, nil
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, tenon.Errorf(tenon.CodeInternal, "run %s: %w", d.id, err)
+	}
+	d.starts[v] = data
+	return data, nil
 }
 
 // emit publishes live events of a step.

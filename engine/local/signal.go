@@ -161,6 +161,7 @@ func (e *Engine) mail(ctx context.Context, d *driver, id string) outcome {
 	default:
 	}
 	d.letters = append(d.letters, l)
+	d.mailed.Store(true)
 	e.mu.Unlock()
 	d.look()
 	select {
@@ -314,6 +315,9 @@ func (d *driver) decided(ctx context.Context, s store.Signal) (uint64, error) {
 
 // takeLetters returns the senders that wait in this process.
 func (d *driver) takeLetters() []letter {
+	if !d.mailed.Swap(false) {
+		return nil
+	}
 	d.e.mu.Lock()
 	defer d.e.mu.Unlock()
 	l := d.letters
@@ -338,6 +342,7 @@ func (d *driver) answer(ctx context.Context, l letter) {
 	default:
 		d.e.mu.Lock()
 		d.letters = append(d.letters, l)
+		d.mailed.Store(true)
 		d.e.mu.Unlock()
 		d.look()
 	}

@@ -40,6 +40,7 @@ type Store struct {
 	prepared map[string]*sql.Stmt // for reading
 
 	ops    chan *op
+	pool   sync.Pool     // of *op
 	quit   chan struct{} // closed: no more writes
 	ended  chan struct{} // closed: the writer has ended
 	close  sync.Once

@@ -38,7 +38,6 @@ const (
 
 // submit has one write done and returns after its commit.
 func (s *Store) submit(ctx context.Context, do func(*writer) error) error {
-	o := &op{do: do, done: make(chan error, 1)}
 	if err := ctx.Err(); err != nil {
 		return cancelled(s, err)
 	}
@@ -47,6 +46,12 @@ func (s *Store) submit(ctx context.Context, do func(*writer) error) error {
 		return closedError(s)
 	default:
 	}
+	o, _ := s.pool.Get().(*op)
+	if o == nil {
+		o = &op{done: make(chan error, 1)}
+	}
+	o.do = do
+	o.state.Store(opWaiting)
 	select {
 	case s.ops <- o:
 	case <-ctx.Done():
@@ -56,6 +61,8 @@ func (s *Store) submit(ctx context.Context, do func(*writer) error) error {
 	}
 	select {
 	case err := <-o.done:
+		o.do = nil
+		s.pool.Put(o) // nobody else has it now
 		return err
 	case <-ctx.Done():
 		if o.state.CompareAndSwap(opWaiting, opAbandoned) {
