@@ -125,9 +125,8 @@ func newRoot(a *app) *cobra.Command {
 	root.Long = "tenon joins agents to tools. It connects to MCP servers, decides which tools an agent sees and under\n" +
 		"which rules, and runs the agent's loop so that nothing is lost.\n\nBegin with: tenon demo"
 	root.Version = version().Version
-	root.SetVersionTemplate("tenon {{.Version}}\n")
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.SetUsageTemplate(usageTemplate)
+	root.SetUsageFunc(printUsage)
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
@@ -160,37 +159,6 @@ func newRoot(a *app) *cobra.Command {
 	root.SetCompletionCommandGroupID(groupOther)
 	return root
 }
-
-// usageTemplate is cobra's, in fewer words.
-const usageTemplate = `Usage:
-  {{if .Runnable}}{{if .HasAvailableSubCommands}}{{.CommandPath}} VERB{{else}}{{.UseLine}}{{end}}{{end}}
-{{- if .Aliases}}
-
-Aliases: {{range $i, $a := .Aliases}}{{if $i}}, {{end}}{{$a}}{{end}}{{end}}
-{{- if .HasExample}}
-
-Examples:
-{{.Example}}{{end}}
-{{- if .HasAvailableSubCommands}}{{$cmds := .Commands}}{{if .Groups}}{{range $group := .Groups}}
-
-{{.Title}}{{range $cmds}}{{if (and (eq .GroupID $group.ID) (or .IsAvailableCommand (eq .Name "help")))}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{else}}
-
-Verbs:{{range $cmds}}{{if .IsAvailableCommand}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{end}}
-{{- if .HasAvailableLocalFlags}}
-
-Flags:
-{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}
-{{- if .HasAvailableInheritedFlags}}
-
-Flags of all verbs:
-{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}
-{{- if .HasHelpSubCommands}}
-
-Topics (tenon help TOPIC):{{range .Commands}}{{if .IsAdditionalHelpTopicCommand}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}
-`
 
 // The groups in the root's help.
 const (
