@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"net/url"
@@ -43,6 +44,8 @@ type Store struct {
 	pool   sync.Pool     // of *op
 	quit   chan struct{} // closed: no more writes
 	ended  chan struct{} // closed: the writer has ended
+	full   chan struct{} // it is time for a checkpoint
+	copies sync.WaitGroup
 	close  sync.Once
 	closed error
 	watch  watch
@@ -69,6 +72,7 @@ func open(ctx context.Context, c Config, steps []string) (_ *Store, err error) {
 		path: path, log: c.Logger, now: c.Now,
 		prepared: map[string]*sql.Stmt{},
 		ops:      make(chan *op, maxBatch), quit: make(chan struct{}), ended: make(chan struct{}),
+		full: make(chan struct{}, 1),
 	}
 	s.watch.wake = make(chan struct{}, 1)
 	if s.log == nil {
@@ -88,7 +92,7 @@ func open(ctx context.Context, c Config, steps []string) (_ *Store, err error) {
 			_ = s.closeDBs() // err says more
 		}
 	}()
-	if s.write, err = connect(path, 1, "foreign_keys(1)", "synchronous(FULL)", "wal_autocheckpoint(4000)", "journal_size_limit(67108864)", "journal_mode(WAL)"); err != nil {
+	if s.write, err = connect(path, 1, "foreign_keys(1)", "synchronous(FULL)", fmt.Sprintf("wal_autocheckpoint(%d)", checkpointPages), "journal_size_limit(67108864)", "journal_mode(WAL)"); err != nil {
 		return nil, storeError(path, "open", err)
 	}
 	if s.read, err = connect(path, readers, "query_only(1)"); err != nil {
@@ -108,6 +112,7 @@ func open(ctx context.Context, c Config, steps []string) (_ *Store, err error) {
 		return nil, storeError(path, "open", err)
 	}
 	go w.loop()
+	s.copies.Go(s.checkpoint)
 	return s, nil
 }
 
@@ -170,6 +175,7 @@ func (s *Store) Close() error {
 	s.close.Do(func() {
 		close(s.quit)
 		<-s.ended
+		s.copies.Wait()
 		s.watch.notify()
 		s.closed = s.closeDBs()
 	})

@@ -99,7 +99,8 @@ type writer struct {
 	// version is SQLite's data_version: it changes when another process writes.
 	version int64
 	// runs remembers where journals end, for as long as no other process writes.
-	runs map[string]*position
+	runs   map[string]*position
+	writes int // since the last checkpoint
 }
 
 // maxPositions bounds what a writer remembers.
@@ -196,6 +197,13 @@ func (w *writer) commit(batch []*op) {
 	} else if err != nil {
 		for i := range errs {
 			errs[i] = err
+		}
+	}
+	if w.writes += n; w.writes >= checkpointEvery {
+		w.writes = 0
+		select {
+		case w.s.full <- struct{}{}:
+		default:
 		}
 	}
 	w.s.watch.notify()
