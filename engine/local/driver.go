@@ -1,7 +1,6 @@
 package local
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"sync/atomic"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/engine"
-	"github.com/tenonhq/tenon/store"
 )
 
 // driver works on one run. Its own goroutine uses it, except for the fields
@@ -235,66 +233,6 @@ func (d *driver) decide(c tenon.Command) error {
 	return d.record(events...)
 }
 
-// launch stores that attempts begin, and then begins them.
-func (d *driver) launch(starts []tenon.Command) error {
-	attempts := make([]engine.Attempt, len(starts))
-	for i, c := range starts {
-		n := 1
-		if s := d.steps[c.Step]; s != nil {
-			n = s.attempts + 1
-		}
-		attempts[i] = engine.Attempt{Command: c, Attempt: n}
-		data, err := d.startedData(tenon.StartedData{Kind: c.Kind, Idempotent: c.Idempotent})
-		if err != nil {
-			return err
-		}
-		if err := d.record(tenon.Event{Step: c.Step, Kind: tenon.EventStarted, Attempt: n, Data: data}); err != nil {
-			return err
-		}
-	}
-	d.row.State = tenon.RunWorking
-	if err := d.flush(d.e.ctx); err != nil {
-		return err
-	}
-	if d.do == nil || d.do.Err() != nil {
-		d.do, d.stop = context.WithCancel(d.e.ctx)
-	}
-	for _, a := range attempts {
-		f := &flight{step: a.Step, attempt: a.Attempt}
-		d.flights[a.Step] = f
-		ctx, emit := d.do, d.emit(a.Step, a.Attempt)
-		d.e.doing.Go(func() {
-			events, err := d.e.c.Do(ctx, d.id, a, emit)
-			d.results <- result{f, events, err}
-		})
-	}
-	return nil
-}
-
-// startedData encodes what is recorded of a start. There are few of them.
-func (d *driver) startedData(v tenon.StartedData) (json.RawMessage, error) {
-	if data := d.starts[v]; data != nil {
-		return data, nil
-	}
-	data, err := json.Marshal(v)
-	if err != nil {
-		return nil, tenon.Errorf(tenon.CodeInternal, "run %s: %w", d.id, err)
-	}
-	d.starts[v] = data
-	return data, nil
-}
-
-// emit publishes live events of a step.
-func (d *driver) emit(step string, attempt int) func(tenon.Event) {
-	return func(e tenon.Event) {
-		e.Run, e.Seq, e.Attempt, e.Time = d.id, 0, attempt, d.e.c.Clock.Now().UTC()
-		if e.Step == "" {
-			e.Step = step
-		}
-		d.topic.live(e)
-	}
-}
-
 // await waits until there is something to plan for. Rested says that the run
 // was put down, because only a signal can bring it on.
 func (d *driver) await(p *plan) (rested bool, err error) {
@@ -357,89 +295,6 @@ func waitingEvent(run string, now time.Time, waits []tenon.Waiting) tenon.Event 
 	return tenon.Event{Run: run, Time: now.UTC(), Kind: engine.EventWaiting, Data: data}
 }
 
-// absorb records what a command gave.
-func (d *driver) absorb(r result) error {
-	delete(d.flights, r.step)
-	if r.err == nil {
-		r.err = d.checkEvents(r.step, r.events)
-	}
-	if r.err != nil {
-		if d.ending {
-			return d.doubt(r.step)
-		}
-		return r.err
-	}
-	for i := range r.events {
-		if r.events[i].Step == r.step {
-			r.events[i].Attempt = r.attempt
-		}
-	}
-	return d.record(r.events...)
-}
-
-func (d *driver) checkEvents(step string, events []tenon.Event) error {
-	for i := range events {
-		if events[i].Step == "" {
-			events[i].Step = step
-		}
-		if events[i].Step == step {
-			return nil
-		}
-	}
-	return tenon.Errorf(tenon.CodeInternal, "run %s: step %s was carried out and nothing says what happened", d.id, step)
-}
-
-// doubt records that it is not known how an attempt ended.
-func (d *driver) doubt(name string) error {
-	s := d.steps[name]
-	if s == nil || !s.open {
-		return nil
-	}
-	var started tenon.StartedData
-	_ = json.Unmarshal(s.data, &started) // we wrote it; at worst it must not be repeated
-	kind := tenon.EventUnknown
-	if started.Idempotent {
-		kind = tenon.EventInterrupted
-	}
-	return d.record(tenon.Event{Step: name, Kind: kind, Attempt: s.attempts})
-}
-
-// abandonFlights ends what is in flight although the run has ended.
-func (d *driver) abandonFlights() error {
-	var err error
-	d.ending = true
-	d.settleFlights(func(r result) {
-		if aerr := d.absorb(r); err == nil {
-			err = aerr
-		}
-	})
-	return err
-}
-
-// settleFlights ends the context of what is in flight and waits for it as long
-// as the grace allows.
-func (d *driver) settleFlights(each func(result)) {
-	if len(d.flights) == 0 {
-		return
-	}
-	d.stop()
-	grace := time.NewTimer(d.e.c.Grace)
-	defer grace.Stop()
-	for len(d.flights) > 0 {
-		select {
-		case r := <-d.results:
-			delete(d.flights, r.step)
-			each(r)
-		case <-grace.C:
-			for _, f := range d.flights {
-				d.e.c.Logger.Warn("a command does not end", "run", d.id, "step", f.step)
-				delete(d.flights, f.step)
-				each(result{flight: f, err: context.Canceled})
-			}
-		}
-	}
-}
-
 func (d *driver) finish(c *tenon.Command) error {
 	var done tenon.DoneData
 	if err := json.Unmarshal(c.Data, &done); err != nil {
@@ -459,93 +314,4 @@ func (d *driver) finish(c *tenon.Command) error {
 	d.e.drop(d)
 	d.topic.publish(events...)
 	return nil
-}
-
-// record folds events into the core and keeps them for the next write.
-func (d *driver) record(events ...tenon.Event) error {
-	for _, e := range events {
-		e.Run, e.Seq, e.Time = d.id, d.seq+1, d.e.c.Clock.Now().UTC()
-		if err := d.core.Apply(e); err != nil {
-			return err
-		}
-		d.seq++
-		d.note(&e)
-		d.pending = append(d.pending, e)
-	}
-	return nil
-}
-
-// note keeps what the driver has to know about steps.
-func (d *driver) note(e *tenon.Event) {
-	if e.Step == "" {
-		return
-	}
-	s := d.steps[e.Step]
-	if s == nil {
-		s = &step{}
-		d.steps[e.Step] = s
-	}
-	s.last, s.seq = e.Time, e.Seq
-	if e.Kind == tenon.EventStarted {
-		s.attempts, s.open, s.data = max(s.attempts, e.Attempt), true, e.Data
-	} else if s.open && e.Attempt == s.attempts {
-		s.open, s.data = false, nil
-	}
-}
-
-// flush stores what is pending and then tells followers and senders.
-func (d *driver) flush(ctx context.Context) error {
-	events, err := d.store(ctx)
-	if err != nil {
-		return err
-	}
-	d.topic.publish(events...)
-	for _, l := range d.takeLetters() {
-		d.answer(ctx, l)
-	}
-	return nil
-}
-
-// store writes the pending events and the row, if there is anything new.
-func (d *driver) store(ctx context.Context) ([]tenon.Event, error) {
-	a := store.Append{Run: d.id, Events: d.pending, Create: d.create, Exclusive: d.create != nil, Taken: d.taken}
-	if d.create != nil || d.rowChanged() {
-		a.State, a.Stop, a.Waiting = d.row.State, d.row.Stop, d.waits
-	}
-	if len(a.Events) == 0 && a.State == "" && len(a.Taken) == 0 {
-		return nil, nil
-	}
-	if err := d.e.c.Store.Append(ctx, a); err != nil {
-		return nil, err
-	}
-	d.stored = rowState{d.row.State, d.row.Stop, d.waits}
-	events := d.pending
-	d.pending = nil
-	if len(d.taken) > 0 {
-		d.taken = map[string]uint64{}
-	}
-	if d.create != nil {
-		d.create = nil
-		close(d.ready)
-	}
-	return events, nil
-}
-
-// rowState is the part of the row that changes with a run.
-type rowState struct {
-	state   tenon.RunState
-	stop    tenon.StopReason
-	waiting []tenon.Waiting
-}
-
-func (d *driver) rowChanged() bool {
-	if d.stored.state != d.row.State || d.stored.stop != d.row.Stop || len(d.stored.waiting) != len(d.waits) {
-		return true
-	}
-	for i, w := range d.waits {
-		if o := d.stored.waiting[i]; o.Step != w.Step || !bytes.Equal(o.Data, w.Data) {
-			return true
-		}
-	}
-	return false
 }

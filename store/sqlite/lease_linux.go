@@ -21,8 +21,8 @@ type leases struct {
 	own map[int64]struct{}
 }
 
-func openLeases(dir string) (*leases, error) {
-	f, err := os.OpenFile(filepath.Join(dir, "runs"), os.O_CREATE|os.O_RDWR, 0o600)
+func openLeases(dir, store string) (*leases, error) {
+	f, err := os.OpenFile(filepath.Join(dir, store), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -84,7 +84,7 @@ func open(ctx context.Context, c Config, steps []string) (_ *Store, err error) {
 	if err := s.prepareFiles(); err != nil {
 		return nil, err
 	}
-	if s.leases, err = openLeases(filepath.Join(filepath.Dir(path), locksDir)); err != nil {
+	if s.leases, err = openLeases(filepath.Join(filepath.Dir(path), locksDir), filepath.Base(path)); err != nil {
 		return nil, tenon.Errorf(tenon.CodeStore, "store %s: %w; choose another place with --home", path, err)
 	}
 	defer func() {
