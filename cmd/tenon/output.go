@@ -33,11 +33,12 @@ func (a *app) printJSON(v any) error {
 
 // printRaw writes JSON byte for byte; on a terminal only its white space changes.
 func (a *app) printRaw(b []byte) error {
-	if a.outTTY && a.format != formatJSONL {
+	if a.outTTY {
 		var nice bytes.Buffer
-		if json.Indent(&nice, b, "", "  ") == nil {
-			b = []byte(safeText(nice.String()))
+		if a.format != formatJSONL && json.Indent(&nice, b, "", "  ") == nil {
+			b = nice.Bytes()
 		}
+		b = []byte(safeText(string(b)))
 	}
 	return a.write(append(bytes.TrimRight(b, "\n"), '\n'))
 }
