@@ -2,7 +2,15 @@ package servers
 
 import (
 	"context"
-	"errors"
+	"encoding/base64"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/tenonhq/tenon/mcp"
+	"github.com/tenonhq/tenon/transport"
 )
 
 // dialed is a connection that was made, and what is known about it.
@@ -13,6 +21,129 @@ type dialed struct {
 	phases   []Phase
 }
 
+// dial connects once. The era that was found is remembered, so that the next
+// connection need not ask again.
 func (s *Server) dial(ctx context.Context) (*dialed, error) {
-	return nil, errors.New("waiting for package mcp")
+	cfg := s.cfg
+	if s.opts.Resolve != nil {
+		resolved, err := s.opts.Resolve(ctx)
+		if err != nil {
+			return nil, err
+		}
+		cfg = resolved.WithDefaults()
+	}
+	s.mu.Lock()
+	protocol := s.protocol
+	s.mu.Unlock()
+	if cfg.Protocol != ProtocolAuto {
+		protocol = cfg.Protocol
+	}
+	c, err := mcp.Connect(ctx, mcp.ClientConfig{
+		Dial:           func(ctx context.Context) (mcp.Stream, error) { return s.stream(ctx, cfg) },
+		Protocol:       protocol,
+		Name:           "tenon",
+		Version:        s.opts.Version,
+		RequestTimeout: cfg.RequestTimeout,
+		Notice:         s.notice,
+		Changed: func(list string) {
+			if list == "tools" {
+				s.refresh()
+			}
+		},
+		Logger: s.log,
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.protocol = "" // it may have been another server's
+		return nil, err
+	}
+	info := c.Info()
+	s.protocol = info.Protocol
+	d := &dialed{conn: c, protocol: info.Protocol, identity: strings.TrimSpace(info.Name + " " + info.Version)}
+	if info.Discovered > 0 {
+		d.phases = append(d.phases, Phase{"discover", info.Discovered.Milliseconds()})
+	}
+	d.phases = append(d.phases, Phase{"connect", (info.Connected - info.Discovered).Milliseconds()})
+	return d, nil
+}
+
+// stream opens the transport.
+func (s *Server) stream(ctx context.Context, cfg Config) (mcp.Stream, error) {
+	if cfg.Transport == TransportStdio {
+		return transport.DialStdio(ctx, transport.StdioConfig{
+			Command: cfg.Command, Args: cfg.Args, Dir: cfg.Cwd, Env: s.environ(cfg),
+			Stderr: func(line string) { s.log.Debug("stderr", "line", strconv.QuoteToGraphic(line)) },
+			Logger: s.log,
+		})
+	}
+	return transport.DialHTTP(transport.HTTPConfig{
+		URL: cfg.URL, Headers: headers(cfg), IdleTimeout: cfg.SSEReadTimeout,
+		KeepSession: cfg.TerminateOnClose != nil && !*cfg.TerminateOnClose,
+		Logger:      s.log,
+	})
+}
+
+// environ is the whole environment of the process: what is inherited by name,
+// and what the entry grants.
+func (s *Server) environ(cfg Config) []string {
+	env := []string{}
+	for _, name := range cfg.InheritEnv {
+		if _, own := cfg.Env[name]; own || s.opts.LookupEnv == nil {
+			continue
+		}
+		if v, ok := s.opts.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	for name, v := range cfg.Env {
+		env = append(env, name+"="+v)
+	}
+	return env
+}
+
+// headers are those of every request. A header that is written stands above
+// what auth would send.
+func headers(cfg Config) map[string]string {
+	h := make(map[string]string, len(cfg.Headers)+1)
+	secret := cfg.Auth.Secret.Reveal()
+	switch cfg.Auth.Type {
+	case AuthBearer:
+		h["Authorization"] = "Bearer " + secret
+	case AuthBasic:
+		h["Authorization"] = "Basic " + base64.StdEncoding.EncodeToString([]byte(login(secret)))
+	case AuthAPIKey, AuthHeader:
+		h[http.CanonicalHeaderKey(cfg.Auth.Header)] = secret
+	}
+	for k, v := range cfg.Headers {
+		h[http.CanonicalHeaderKey(k)] = v
+	}
+	return h
+}
+
+// login reads "login:password", or a JSON object that holds both.
+func login(secret string) string {
+	var both struct{ Login, Password string }
+	if json.Unmarshal([]byte(secret), &both) == nil && both.Login != "" {
+		return both.Login + ":" + both.Password
+	}
+	return secret
+}
+
+// levels maps the protocol's log levels to ours (RFC 5424).
+var levels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "notice": slog.LevelInfo,
+	"warning": slog.LevelWarn, "error": slog.LevelError, "critical": slog.LevelError, "alert": slog.LevelError, "emergency": slog.LevelError}
+
+// notice logs what a server has to say.
+func (s *Server) notice(method string, params json.RawMessage) {
+	if method != "notifications/message" {
+		return
+	}
+	var m struct {
+		Level string          `json:"level"`
+		Data  json.RawMessage `json:"data"`
+	}
+	if json.Unmarshal(params, &m) == nil {
+		s.log.Log(context.Background(), levels[m.Level], "MCP server says", "data", strconv.QuoteToGraphic(string(m.Data)))
+	}
 }

@@ -43,7 +43,9 @@ type Server struct {
 	tools  []tenon.Tool
 	listed bool
 	closed bool
-	wg     sync.WaitGroup // connects under way and watchers
+	// protocol is the revision that was found, so that it is asked for once.
+	protocol string
+	wg       sync.WaitGroup // connects under way and watchers
 }
 
 // connection is what a server needs of an MCP client.

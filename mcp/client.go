@@ -1,0 +1,297 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/jsonrpc"
+	"github.com/tenonhq/tenon/transport"
+)
+
+// Stream is a connection to a server: what package transport dials.
+type Stream interface {
+	jsonrpc.Stream
+	Close() error
+}
+
+// ClientConfig says whom to connect and how. Dial is required.
+type ClientConfig struct {
+	// Dial makes a connection. It is called a second time where the first was
+	// spoiled by the question for the era.
+	Dial func(ctx context.Context) (Stream, error)
+	// Protocol is the revision to speak; "" finds it out.
+	Protocol string
+	// Name and Version are told to the server.
+	Name, Version string
+	// Handlers answer requests of a legacy server, by method
+	// ("elicitation/create", "sampling/createMessage", "roots/list"). Only what
+	// stands here is declared as a capability, and all else is refused.
+	Handlers map[string]func(ctx context.Context, params json.RawMessage) (json.RawMessage, error)
+	// Notice takes notices that the client itself has no use for, log messages
+	// among them. It must not block. Nil: they are dropped.
+	Notice func(method string, params json.RawMessage)
+	// Changed is called after the server said that a list changed ("tools",
+	// "prompts", "resources"), at most every 100 ms. It must not block.
+	Changed func(list string)
+	// DiscoverTimeout bounds the wait for an answer to server/discover over a
+	// stream; 0: 1.5 s. Servers that never answer it are legacy servers.
+	DiscoverTimeout time.Duration
+	// RequestTimeout bounds every request; 0: 60 s.
+	RequestTimeout time.Duration
+	// MaxPages and MaxItems bound a list; 0: 1,000 and 20,000.
+	MaxPages, MaxItems int
+	Logger             *slog.Logger // nil: nothing is logged
+}
+
+func (c ClientConfig) withDefaults() ClientConfig {
+	if c.Name == "" {
+		c.Name = "tenon"
+	}
+	if c.Version == "" {
+		c.Version = "0"
+	}
+	if c.DiscoverTimeout <= 0 {
+		c.DiscoverTimeout = 1500 * time.Millisecond
+	}
+	if c.RequestTimeout <= 0 {
+		c.RequestTimeout = time.Minute
+	}
+	if c.MaxPages <= 0 {
+		c.MaxPages = 1000
+	}
+	if c.MaxItems <= 0 {
+		c.MaxItems = 20_000
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Info is what a server says about itself.
+type Info struct {
+	Protocol     string          // the revision that is spoken
+	Name         string          // display data only: servers say what they like
+	Version      string          //
+	Instructions string          //
+	Capabilities json.RawMessage // an object
+	Connected    time.Duration   // how long connecting took
+	Discovered   time.Duration   // of that, the question for the era; 0 where it was not asked
+}
+
+// IsModern reports whether the modern era is spoken.
+func (i Info) IsModern() bool { return i.Protocol == Modern }
+
+// Has reports whether the server declares a capability, such as "tools".
+func (i Info) Has(capability string) bool { return jsonrpc.Field(i.Capabilities, capability) != nil }
+
+// Client is a connection to an MCP server. It is safe for concurrent use.
+type Client struct {
+	cfg    ClientConfig
+	stream Stream
+	peer   *jsonrpc.Peer
+	http   *transport.HTTP // nil over a stream
+	info   atomic.Pointer[Info]
+	meta   []byte // the members of _meta of every request, modern era
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	once   sync.Once
+
+	tokens   atomic.Int64
+	progress sync.Map // token → func(tenon.Progress)
+	changed  debounce
+	renew    sync.Mutex // one new session at a time
+}
+
+// Info returns what the server said about itself when it was connected.
+func (c *Client) Info() Info { return *c.info.Load() }
+
+func (c *Client) isModern() bool { return c.info.Load().IsModern() }
+
+// Done is closed when the connection is lost or closed.
+func (c *Client) Done() <-chan struct{} { return c.peer.Done() }
+
+// Err says why the connection ended, nil while it has not.
+func (c *Client) Err() error { return c.peer.Err() }
+
+// Close ends the connection, and the server's process where there is one. It
+// returns when nothing of it is left.
+func (c *Client) Close() error {
+	var err error
+	c.once.Do(func() {
+		c.cancel()
+		c.peer.Close(errors.New("the connection was closed"))
+		err = c.stream.Close()
+	})
+	c.wg.Wait()
+	c.changed.stop()
+	return err
+}
+
+// attach puts a peer on a stream and begins to read.
+func attach(cfg ClientConfig, s Stream) *Client {
+	c := &Client{cfg: cfg, stream: s}
+	c.info.Store(&Info{})
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.http, _ = s.(*transport.HTTP)
+	c.changed.f = cfg.Changed
+	c.peer = jsonrpc.New(s, jsonrpc.Config{Handle: c.handle, Notice: c.notice, Abandoned: c.abandoned, Logger: cfg.Logger})
+	c.wg.Go(func() { _ = c.peer.Run(c.ctx) }) // Err says why it ended
+	return c
+}
+
+// errRequestTimeout is the cause of the end of a request's context by our own
+// limit.
+var errRequestTimeout = errors.New("the request's time is up")
+
+// request sends a request and returns its raw result. Params are the members of
+// its params but for _meta, extra those of its _meta. About names the tool,
+// prompt or resource, "" for none.
+func (c *Client) request(ctx context.Context, method string, params, extra []byte, about string) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.cfg.RequestTimeout, errRequestTimeout)
+	defer cancel()
+	return c.send(ctx, method, params, extra, about)
+}
+
+// send is request without a timeout of its own.
+func (c *Client) send(ctx context.Context, method string, params, extra []byte, about string) ([]byte, error) {
+	for again := false; ; again = true {
+		body := jsonrpc.Body()
+		id := c.peer.NextID()
+		*body = c.appendRequest((*body)[:0], id, method, params, extra)
+		session := ""
+		if c.http != nil {
+			session = c.http.Session()
+		}
+		result, err := c.peer.Call(ctx, jsonrpc.Outgoing{Body: *body, ID: id, Method: method, Name: about})
+		jsonrpc.PutBody(body)
+		if again || !errors.Is(err, transport.ErrSession) {
+			return result, err
+		}
+		// The request was refused, not carried out: once more in a new session.
+		if err := c.reinitialize(ctx, session); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// appendRequest writes the envelope, the params and their _meta in one go.
+func (c *Client) appendRequest(b []byte, id int64, method string, params, extra []byte) []byte {
+	if len(params) == 0 && len(extra) == 0 && len(c.meta) == 0 {
+		return jsonrpc.AppendRequest(b, id, method, nil)
+	}
+	p := make([]byte, 0, len(params)+len(extra)+len(c.meta)+16)
+	p = append(p, '{')
+	p = append(p, params...)
+	if len(extra) > 0 || len(c.meta) > 0 {
+		if len(params) > 0 {
+			p = append(p, ',')
+		}
+		p = append(p, `"_meta":{`...)
+		p = append(p, c.meta...)
+		if len(extra) > 0 && len(c.meta) > 0 {
+			p = append(p, ',')
+		}
+		p = append(append(p, extra...), '}')
+	}
+	return jsonrpc.AppendRequest(b, id, method, append(p, '}'))
+}
+
+// abandoned tells the server that a caller gave up. Over modern HTTP closing the
+// stream, which has happened, says it.
+func (c *Client) abandoned(id int64, cause error) {
+	if c.http != nil && c.isModern() || c.ctx.Err() != nil {
+		return
+	}
+	reason := "the caller gave up"
+	if errors.Is(cause, context.DeadlineExceeded) || errors.Is(cause, errRequestTimeout) {
+		reason = "timeout"
+	}
+	params := text(member([]byte{'{'}, "requestId", strconv.AppendInt(nil, id, 10)), "reason", reason)
+	c.wg.Go(func() {
+		ctx, cancel := context.WithTimeout(c.ctx, 2*time.Second)
+		defer cancel()
+		_ = c.peer.Notify(ctx, "notifications/cancelled", append(params, '}')) // a courtesy
+	})
+}
+
+// handle answers a request of the server.
+func (c *Client) handle(ctx context.Context, r *jsonrpc.Request) ([]byte, error) {
+	if r.Method == "ping" {
+		return []byte("{}"), nil
+	}
+	if f := c.cfg.Handlers[r.Method]; f != nil && !c.isModern() {
+		return f(ctx, r.Params)
+	}
+	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found: %s", r.Method)
+}
+
+// notice takes a notice of the server. It is called by the reader.
+func (c *Client) notice(method string, params []byte) {
+	if list, ok := strings.CutSuffix(strings.TrimPrefix(method, "notifications/"), "/list_changed"); ok {
+		c.changed.call(list)
+		return
+	}
+	if method == "notifications/progress" {
+		c.onProgress(params)
+		return
+	}
+	if c.cfg.Notice != nil {
+		c.cfg.Notice(method, params)
+	}
+}
+
+func (c *Client) onProgress(params []byte) {
+	f, ok := c.progress.Load(string(jsonrpc.Field(params, "progressToken")))
+	if !ok {
+		return // of a call that has ended, or of nobody
+	}
+	var p tenon.Progress
+	if json.Unmarshal(params, &p) == nil {
+		f.(func(tenon.Progress))(p)
+	}
+}
+
+// debounce calls f once for any number of calls within 100 ms.
+type debounce struct {
+	f  func(string)
+	mu sync.Mutex
+	on map[string]*time.Timer
+}
+
+func (d *debounce) call(list string) {
+	if d.f == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.on == nil {
+		d.on = map[string]*time.Timer{}
+	}
+	if len(d.on) > 8 || d.on[list] != nil {
+		return // it will be told in a moment; a server knows three lists
+	}
+	d.on[list] = time.AfterFunc(100*time.Millisecond, func() {
+		d.mu.Lock()
+		delete(d.on, list)
+		d.mu.Unlock()
+		d.f(list)
+	})
+}
+
+func (d *debounce) stop() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, t := range d.on {
+		t.Stop()
+	}
+}

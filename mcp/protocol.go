@@ -1,0 +1,60 @@
+package mcp
+
+import (
+	"slices"
+
+	"github.com/tenonhq/tenon/jsonrpc"
+)
+
+// The revisions that are spoken. Modern and later are stateless; the others
+// begin with initialize.
+const (
+	Modern       = "2026-07-28"
+	LatestLegacy = "2025-11-25"
+)
+
+// Legacy lists the revisions of the legacy era, newest first.
+var legacy = [...]string{LatestLegacy, "2025-06-18", "2025-03-26", "2024-11-05"}
+
+// IsLegacy reports whether the revision is one of the legacy era that is spoken.
+func IsLegacy(version string) bool { return slices.Contains(legacy[:], version) }
+
+// The error codes of the protocol (2026-07-28, basic).
+const (
+	codeHeaderMismatch     = -32020
+	codeMissingCapability  = -32021
+	codeUnsupportedVersion = -32022
+	codeResourceNotFound   = -32002 // of older servers
+)
+
+// isModernError reports whether an error tells a modern server apart.
+func isModernError(e *jsonrpc.Error) bool {
+	return e.Code == codeHeaderMismatch || e.Code == codeMissingCapability || e.Code == codeUnsupportedVersion
+}
+
+// The members of _meta that carry what initialize carried before.
+const (
+	metaVersion      = "io.modelcontextprotocol/protocolVersion"
+	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	metaClient       = "io.modelcontextprotocol/clientInfo"
+	metaServer       = "io.modelcontextprotocol/serverInfo"
+	metaSubscription = "io.modelcontextprotocol/subscriptionId"
+	metaLogLevel     = "io.modelcontextprotocol/logLevel"
+	// metaKey carries tenon.Call.Key: the same on all attempts of one step.
+	metaKey = "tenonhq.github.io/idempotencyKey"
+)
+
+// member appends `"key":value`, with a comma in front unless it is the first.
+func member(b []byte, key string, value []byte) []byte {
+	if n := len(b); n > 0 && b[n-1] != '{' && b[n-1] != '[' {
+		b = append(b, ',')
+	}
+	b = jsonrpc.AppendString(b, key)
+	b = append(b, ':')
+	return append(b, value...)
+}
+
+// text appends a member whose value is a string.
+func text(b []byte, key, value string) []byte {
+	return member(b, key, jsonrpc.AppendString(nil, value))
+}

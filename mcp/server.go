@@ -1,0 +1,440 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/tenonhq/tenon/jsonrpc"
+)
+
+// ServerTool is a tool that a [Server] offers.
+type ServerTool struct {
+	// Definition is the tool as it stands in tools/list: an object with a name.
+	Definition json.RawMessage
+	// Call runs it and returns the raw result object. An *jsonrpc.Error goes back
+	// as it is; any other error becomes a result with isError. Its context ends
+	// when the caller cancels or is gone.
+	Call func(ctx context.Context, r *ToolRequest) (json.RawMessage, error)
+}
+
+// ToolRequest is one tools/call as the server sees it.
+type ToolRequest struct {
+	Name      string
+	Arguments json.RawMessage // {} where there were none
+	Meta      json.RawMessage // _meta as it came
+	Responses json.RawMessage // inputResponses of a repeated call (2026-07-28)
+	State     string          // its requestState
+	Modern    bool
+	Key       string // tenon.Call.Key, where the caller is tenon
+	notify    func(method string, params []byte)
+	ask       func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+}
+
+// Progress tells the caller how far the call is, if it wants to know.
+func (r *ToolRequest) Progress(progress, total float64, message string) {
+	token := jsonrpc.Field(r.Meta, "progressToken")
+	if token == nil || r.notify == nil {
+		return
+	}
+	b := member([]byte{'{'}, "progressToken", token)
+	b = member(b, "progress", strconv.AppendFloat(nil, progress, 'g', -1, 64))
+	if total > 0 {
+		b = member(b, "total", strconv.AppendFloat(nil, total, 'g', -1, 64))
+	}
+	if message != "" {
+		b = text(b, "message", message)
+	}
+	r.notify("notifications/progress", append(b, '}'))
+}
+
+// Log sends a log message. Modern servers say nothing unless the request asked
+// for a level.
+func (r *ToolRequest) Log(level string, data any) {
+	if r.notify == nil || r.Modern && jsonrpc.Field(r.Meta, metaLogLevel) == nil {
+		return
+	}
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return
+	}
+	r.notify("notifications/message", append(member(text([]byte{'{'}, "level", level), "data", raw), '}'))
+}
+
+// Ask sends a request to the caller and waits for the answer (legacy era over a
+// stream). The error is an *jsonrpc.Error where the caller refuses.
+func (r *ToolRequest) Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	if r.ask == nil {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "the caller cannot be asked")
+	}
+	return r.ask(ctx, method, params)
+}
+
+// ServerConfig says what a server offers.
+type ServerConfig struct {
+	Name, Version, Instructions string
+	Tools                       []ServerTool
+	// PageSize is the number of tools of one page; 0: all.
+	PageSize int
+	// NoLegacy and NoModern leave an era out.
+	NoLegacy, NoModern bool
+	// Observe is called with every request and notice, before it is handled; an
+	// error is the answer. Tests inject faults here. Nil: nothing.
+	Observe func(ctx context.Context, method string, params []byte) error
+	Logger  *slog.Logger // nil: nothing is logged
+}
+
+// Server answers MCP requests in both eras. It keeps no state about callers but
+// what a connection holds, so one Server serves any number of connections at
+// once. Its tools can be replaced while it runs.
+type Server struct {
+	cfg ServerConfig
+
+	mu     sync.Mutex
+	tools  []ServerTool
+	byName map[string]int
+	conns  map[*serverConn]bool
+}
+
+// NewServer returns a server. Definitions without a name are an error.
+func NewServer(cfg ServerConfig) (*Server, error) {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{cfg: cfg, conns: map[*serverConn]bool{}}
+	return s, s.SetTools(cfg.Tools)
+}
+
+// SetTools replaces the tools and tells those who listen.
+func (s *Server) SetTools(tools []ServerTool) error {
+	byName := make(map[string]int, len(tools))
+	for i, t := range tools {
+		name, ok := jsonrpc.String(jsonrpc.Field(t.Definition, "name"))
+		if !ok || name == "" {
+			return errors.New("mcp: a tool has no name")
+		}
+		byName[name] = i
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changed := s.byName != nil
+	s.tools, s.byName = slices.Clone(tools), byName
+	if changed {
+		for c := range s.conns {
+			go c.changed("tools") // a slow listener must not hold up the others
+		}
+	}
+	return nil
+}
+
+// serverConn is one connection, or one request over HTTP, as the handlers see it.
+type serverConn struct {
+	s      *Server
+	notify func(method string, params []byte)
+	ask    func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+
+	mu      sync.Mutex
+	version string            // legacy: what was agreed on
+	subs    map[string][]byte // modern: id of the listen request → its filter
+}
+
+// Serve answers what comes over a stream until it ends or the context does.
+func (s *Server) Serve(ctx context.Context, stream jsonrpc.Stream) error {
+	c := &serverConn{s: s, subs: map[string][]byte{}}
+	var peer *jsonrpc.Peer
+	peer = jsonrpc.New(stream, jsonrpc.Config{
+		Handle: func(ctx context.Context, r *jsonrpc.Request) ([]byte, error) { return c.handle(ctx, r) },
+		Notice: func(method string, params []byte) {
+			if s.cfg.Observe != nil {
+				_ = s.cfg.Observe(ctx, method, params) // a notice has no answer
+			}
+			if method == "notifications/cancelled" {
+				peer.CancelRequest(jsonrpc.Field(params, "requestId"))
+			}
+		},
+		Logger: s.cfg.Logger,
+	})
+	c.notify = func(method string, params []byte) { _ = peer.Notify(ctx, method, params) } // who is gone needs no notice
+	c.ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+		id := peer.NextID()
+		return peer.Call(ctx, jsonrpc.Outgoing{ID: id, Method: method, Body: jsonrpc.AppendRequest(nil, id, method, params)})
+	}
+	s.join(c)
+	defer s.leave(c)
+	return peer.Run(ctx)
+}
+
+// Handle answers one request that came by itself, such as a POST of Streamable
+// HTTP. Notify takes the notices that belong to it; version is what its header
+// says, "" for none. A modern request names its version in _meta.
+func (s *Server) Handle(ctx context.Context, r *jsonrpc.Request, version string, notify func(method string, params []byte)) ([]byte, error) {
+	c := &serverConn{s: s, notify: notify, version: version, subs: map[string][]byte{}}
+	if r.Method == "subscriptions/listen" {
+		s.join(c)
+		defer s.leave(c)
+	}
+	return c.handle(ctx, r)
+}
+
+func (s *Server) join(c *serverConn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.conns[c] = true
+}
+
+func (s *Server) leave(c *serverConn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+}
+
+// versions are those that the server takes.
+func (s *Server) versions() []byte {
+	b := []byte{'['}
+	if !s.cfg.NoModern {
+		b = jsonrpc.AppendString(b, Modern)
+	}
+	for _, v := range legacy {
+		if s.cfg.NoLegacy {
+			break
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = jsonrpc.AppendString(b, v)
+	}
+	return append(b, ']')
+}
+
+func (c *serverConn) handle(ctx context.Context, r *jsonrpc.Request) ([]byte, error) {
+	if c.s.cfg.Observe != nil {
+		if err := c.s.cfg.Observe(ctx, r.Method, r.Params); err != nil {
+			return nil, err
+		}
+	}
+	meta := jsonrpc.Field(r.Params, "_meta")
+	version, named := jsonrpc.String(jsonrpc.Field(meta, metaVersion))
+	switch {
+	case named && (version != Modern || c.s.cfg.NoModern):
+		e := jsonrpc.Errorf(codeUnsupportedVersion, "unsupported protocol version %q", version)
+		if c.s.cfg.NoModern {
+			e = jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found: %s", r.Method)
+		} else {
+			e.Data = append(text(member([]byte{'{'}, "supported", c.s.versions()), "requested", version), '}')
+		}
+		return nil, e
+	case named:
+		return c.modern(ctx, r, meta)
+	case r.Method == "server/discover":
+		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found: %s", r.Method)
+	case c.s.cfg.NoLegacy:
+		e := jsonrpc.Errorf(codeUnsupportedVersion, "this server speaks %s only; requests name it in _meta", Modern)
+		e.Data = append(member([]byte{'{'}, "supported", c.s.versions()), '}')
+		return nil, e
+	}
+	return c.legacy(ctx, r, meta)
+}
+
+// legacy answers a request of the legacy era.
+func (c *serverConn) legacy(ctx context.Context, r *jsonrpc.Request, meta []byte) ([]byte, error) {
+	switch r.Method {
+	case "initialize":
+		version, _ := jsonrpc.String(jsonrpc.Field(r.Params, "protocolVersion"))
+		if !IsLegacy(version) {
+			version = LatestLegacy
+		}
+		c.mu.Lock()
+		c.version = version
+		c.mu.Unlock()
+		b := text([]byte{'{'}, "protocolVersion", version)
+		return append(c.s.describe(b, "serverInfo"), '}'), nil
+	case "ping", "logging/setLevel":
+		return []byte("{}"), nil
+	}
+	return c.common(ctx, r, meta, false)
+}
+
+// modern answers a request of the modern era.
+func (c *serverConn) modern(ctx context.Context, r *jsonrpc.Request, meta []byte) ([]byte, error) {
+	if v := jsonrpc.Field(meta, metaCapabilities); len(v) == 0 || v[0] != '{' {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "_meta names no %s", metaCapabilities)
+	}
+	switch r.Method {
+	case "server/discover":
+		b := member([]byte(`{"resultType":"complete","ttlMs":0,"cacheScope":"public"`), "supportedVersions", c.s.versions())
+		return append(c.s.describe(b, ""), '}'), nil
+	case "subscriptions/listen":
+		return c.listen(ctx, r)
+	}
+	result, err := c.common(ctx, r, meta, true)
+	if err != nil || jsonrpc.Field(result, "resultType") != nil {
+		return result, err
+	}
+	// Every modern result says its type.
+	return append([]byte(`{"resultType":"complete"`), rest(result)...), nil
+}
+
+// rest returns an object without its opening brace, with a comma where members
+// follow.
+func rest(object []byte) []byte {
+	inside := strings.TrimLeft(string(object[1:]), " \t\r\n")
+	if inside == "}" {
+		return []byte(inside)
+	}
+	return []byte("," + inside)
+}
+
+// describe appends what the server says about itself.
+func (s *Server) describe(b []byte, info string) []byte {
+	b = member(b, "capabilities", []byte(`{"tools":{"listChanged":true},"logging":{}}`))
+	id := append(text(text([]byte{'{'}, "name", s.cfg.Name), "version", s.cfg.Version), '}')
+	if info != "" {
+		b = member(b, info, id)
+	} else {
+		b = member(b, "_meta", append(member([]byte{'{'}, metaServer, id), '}'))
+	}
+	if s.cfg.Instructions != "" {
+		b = text(b, "instructions", s.cfg.Instructions)
+	}
+	return b
+}
+
+// common answers what both eras have.
+func (c *serverConn) common(ctx context.Context, r *jsonrpc.Request, meta []byte, modern bool) ([]byte, error) {
+	switch r.Method {
+	case "tools/list":
+		return c.s.list(r.Params, modern)
+	case "tools/call":
+		return c.call(ctx, r, meta, modern)
+	}
+	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found: %s", r.Method)
+}
+
+// list gives a page of the tools. The cursor is the number of the first one.
+func (s *Server) list(params []byte, modern bool) ([]byte, error) {
+	s.mu.Lock()
+	tools := s.tools
+	s.mu.Unlock()
+	from := 0
+	if cursor, ok := jsonrpc.String(jsonrpc.Field(params, "cursor")); ok {
+		n, err := strconv.Atoi(cursor)
+		if err != nil || n < 0 || n > len(tools) {
+			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "no such cursor")
+		}
+		from = n
+	}
+	to := len(tools)
+	if s.cfg.PageSize > 0 {
+		to = min(to, from+s.cfg.PageSize)
+	}
+	b := []byte(`{"tools":[`)
+	for i, t := range tools[from:to] {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, t.Definition...)
+	}
+	b = append(b, ']')
+	if to < len(tools) {
+		b = text(b, "nextCursor", strconv.Itoa(to))
+	}
+	if modern {
+		b = append(b, `,"ttlMs":0,"cacheScope":"public"`...)
+	}
+	return append(b, '}'), nil
+}
+
+// call runs a tool.
+func (c *serverConn) call(ctx context.Context, r *jsonrpc.Request, meta []byte, modern bool) ([]byte, error) {
+	t := &ToolRequest{Meta: meta, Modern: modern, Arguments: json.RawMessage("{}"), notify: c.notify, ask: c.ask}
+	jsonrpc.Fields(r.Params, func(k, v []byte) bool {
+		switch string(k) {
+		case "name":
+			t.Name, _ = jsonrpc.String(v)
+		case "arguments":
+			t.Arguments = v
+		case "inputResponses":
+			t.Responses = v
+		case "requestState":
+			t.State, _ = jsonrpc.String(v)
+		}
+		return true
+	})
+	if meta != nil {
+		t.Key, _ = jsonrpc.String(jsonrpc.Field(meta, metaKey))
+	}
+	c.s.mu.Lock()
+	i, ok := c.s.byName[t.Name]
+	var tool ServerTool
+	if ok {
+		tool = c.s.tools[i]
+	}
+	c.s.mu.Unlock()
+	if !ok {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Unknown tool: %s", t.Name)
+	}
+	if len(t.Arguments) == 0 || t.Arguments[0] != '{' {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "arguments is no object")
+	}
+	result, err := tool.Call(ctx, t)
+	var rpc *jsonrpc.Error
+	switch {
+	case err == nil:
+		return result, nil
+	case errors.As(err, &rpc):
+		return nil, rpc
+	}
+	b := append(text([]byte(`{"content":[{"type":"text"`), "text", err.Error()), `}],"isError":true}`...)
+	return b, nil
+}
+
+// listen holds a subscription open until the caller ends it (2026-07-28).
+func (c *serverConn) listen(ctx context.Context, r *jsonrpc.Request) ([]byte, error) {
+	filter := jsonrpc.Field(r.Params, "notifications")
+	agreed := []byte{'{'}
+	if string(jsonrpc.Field(filter, "toolsListChanged")) == "true" {
+		agreed = append(agreed, `"toolsListChanged":true`...)
+	}
+	agreed = append(agreed, '}')
+	c.mu.Lock()
+	c.subs[string(r.ID)] = agreed
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.subs, string(r.ID))
+	}()
+	c.notify("notifications/subscriptions/acknowledged", append(member(subscription(r.ID), "notifications", agreed), '}'))
+	<-ctx.Done()
+	return append(append([]byte(`{"resultType":"complete",`), subscription(r.ID)[1:]...), '}'), nil
+}
+
+// subscription begins params that belong to a subscription.
+func subscription(id []byte) []byte {
+	return member([]byte{'{'}, "_meta", append(member([]byte{'{'}, metaSubscription, id), '}'))
+}
+
+// changed tells that a list changed, in the way of the connection's era.
+func (c *serverConn) changed(list string) {
+	c.mu.Lock()
+	legacyEra := c.version != ""
+	var ids []string
+	for id, filter := range c.subs {
+		if jsonrpc.Field(filter, list+"ListChanged") != nil {
+			ids = append(ids, id)
+		}
+	}
+	c.mu.Unlock()
+	method := "notifications/" + list + "/list_changed"
+	if legacyEra {
+		c.notify(method, nil)
+	}
+	for _, id := range ids {
+		c.notify(method, append(subscription([]byte(id)), '}'))
+	}
+}

@@ -1,0 +1,267 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/jsonrpc"
+)
+
+// Tools asks for all pages of the server's tools. A tool that cannot be read is
+// left out with a warning, never the list. Remote names are set, exposed names
+// are not. Errors have code unreachable, auth_required, timeout, protocol (a
+// cursor that repeats, a list without end), too_large or cancelled.
+func (c *Client) Tools(ctx context.Context) ([]tenon.Tool, error) {
+	var tools []tenon.Tool
+	seen := map[string]bool{}
+	err := c.list(ctx, "tools/list", "tools", func(raw []byte) {
+		t, err := parseTool(raw)
+		switch {
+		case err != nil:
+			c.cfg.Logger.Warn("left out a tool that cannot be read", "reason", err.Error())
+		case seen[t.Remote]:
+			c.cfg.Logger.Warn("left out a second tool of the same name", "tool", strconv.QuoteToASCII(t.Remote))
+		default:
+			seen[t.Remote] = true
+			tools = append(tools, t)
+		}
+	})
+	return tools, err
+}
+
+// list walks the pages of a list.
+func (c *Client) list(ctx context.Context, method, key string, each func(raw []byte)) error {
+	cursors := map[string]bool{}
+	var params []byte
+	items := 0
+	for page := 1; ; page++ {
+		result, err := c.request(ctx, method, params, nil, "")
+		var rpc *jsonrpc.Error
+		if errors.As(err, &rpc) && rpc.Code == jsonrpc.CodeMethodNotFound && page == 1 {
+			return nil // the server has no such list
+		}
+		if err != nil {
+			return c.explain(ctx, method, err, false)
+		}
+		over := false
+		ok := jsonrpc.Elements(jsonrpc.Field(result, key), func(v []byte) bool {
+			if items++; items > c.cfg.MaxItems {
+				over = true
+				return false
+			}
+			each(v)
+			return true
+		})
+		switch next := jsonrpc.Field(result, "nextCursor"); {
+		case over:
+			return tenon.Errorf(tenon.CodeTooLarge, "%s gives more than %d items; that is over the limit", method, c.cfg.MaxItems)
+		case !ok:
+			return tenon.Errorf(tenon.CodeProtocol, "%s gives no array %q", method, key)
+		case len(next) == 0 || string(next) == "null":
+			return nil
+		case cursors[string(next)]:
+			return tenon.Errorf(tenon.CodeProtocol, "%s repeats the cursor %s; the list has no end", method, clip(next))
+		case page >= c.cfg.MaxPages:
+			return tenon.Errorf(tenon.CodeTooLarge, "%s gives more than %d pages; that is over the limit", method, c.cfg.MaxPages)
+		default:
+			cursors[string(next)] = true
+			params = member(nil, "cursor", next)
+		}
+	}
+}
+
+// parseTool reads a tool's definition, whose bytes stay with it.
+func parseTool(raw []byte) (tenon.Tool, error) {
+	t := tenon.Tool{Raw: append(json.RawMessage(nil), raw...)}
+	named := false
+	object := jsonrpc.Fields(t.Raw, func(k, v []byte) bool {
+		switch string(k) {
+		case "name":
+			t.Remote, named = jsonrpc.String(v)
+		case "title":
+			t.Title, _ = jsonrpc.String(v)
+		case "description":
+			t.Description, _ = jsonrpc.String(v)
+		case "inputSchema":
+			t.Input = v
+		case "outputSchema":
+			t.Output = v
+		case "annotations":
+			t.Annotations = parseAnnotations(v)
+		}
+		return true
+	})
+	if !object || !named || t.Remote == "" || len(t.Remote) > 1024 {
+		return t, fmt.Errorf("no usable name in %s", clip(raw))
+	}
+	return t, nil
+}
+
+func parseAnnotations(raw []byte) tenon.Annotations {
+	var a tenon.Annotations
+	jsonrpc.Fields(raw, func(k, v []byte) bool {
+		b := string(v) == "true"
+		if !b && string(v) != "false" {
+			return true // not a hint
+		}
+		switch string(k) {
+		case "readOnlyHint":
+			a.ReadOnly = &b
+		case "destructiveHint":
+			a.Destructive = &b
+		case "idempotentHint":
+			a.Idempotent = &b
+		case "openWorldHint":
+			a.OpenWorld = &b
+		}
+		return true
+	})
+	return a
+}
+
+// Call runs a tool by its remote name. See [tenon.Toolset]. A JSON-RPC error
+// of the server has code tool_error and wraps the *jsonrpc.Error. Nothing is
+// ever sent twice, but for a call that was refused because the server had
+// forgotten the session.
+func (c *Client) Call(ctx context.Context, call tenon.Call) (*tenon.Result, error) {
+	params := make([]byte, 0, len(call.Arguments)+len(call.Tool)+64)
+	params = text(params, "name", call.Tool)
+	args := call.Arguments
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	params = member(params, "arguments", args)
+	if call.Input != nil {
+		if len(call.Input.Responses) > 0 {
+			params = member(params, "inputResponses", call.Input.Responses)
+		}
+		if call.Input.State != "" {
+			params = text(params, "requestState", call.Input.State)
+		}
+	}
+	var extra []byte
+	if call.Key != "" {
+		extra = text(extra, metaKey, call.Key)
+	}
+	if call.Progress != nil {
+		token := strconv.FormatInt(c.tokens.Add(1), 10)
+		c.progress.Store(token, call.Progress)
+		defer c.progress.Delete(token)
+		extra = member(extra, "progressToken", []byte(token))
+	}
+	raw, err := c.request(ctx, "tools/call", params, extra, call.Tool)
+	if err != nil {
+		return nil, c.explain(ctx, "tools/call", err, true)
+	}
+	r, err := ParseResult(raw)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// ParseResult reads the result of tools/call. Its bytes stay with it.
+func ParseResult(raw []byte) (*tenon.Result, error) {
+	r := &tenon.Result{Raw: raw}
+	kind := "complete"
+	object := jsonrpc.Fields(raw, func(k, v []byte) bool {
+		switch string(k) {
+		case "resultType":
+			kind, _ = jsonrpc.String(v)
+		case "content":
+			jsonrpc.Elements(v, func(e []byte) bool {
+				r.Content = append(r.Content, parseContent(e))
+				return true
+			})
+		case "structuredContent":
+			r.Structured = v
+		case "isError":
+			r.IsError = string(v) == "true"
+		case "_meta":
+			r.Meta = v
+		}
+		return true
+	})
+	switch {
+	case !object:
+		return nil, tenon.Errorf(tenon.CodeProtocol, "the result of tools/call is no object: %s", clip(raw))
+	case kind == "complete":
+		return r, nil
+	case kind == "input_required":
+		r.Input = &tenon.InputRequired{Requests: jsonrpc.Field(raw, "inputRequests")}
+		r.Input.State, _ = jsonrpc.String(jsonrpc.Field(raw, "requestState"))
+		return r, nil
+	}
+	return nil, tenon.Errorf(tenon.CodeProtocol, "tools/call gave a result of the unsupported resultType %q", kind)
+}
+
+// parseContent reads a block by hand: results are the hottest path there is.
+func parseContent(raw []byte) tenon.Content {
+	c := tenon.Content{Raw: raw}
+	jsonrpc.Fields(raw, func(k, v []byte) bool {
+		switch string(k) {
+		case "type":
+			c.Type, _ = jsonrpc.String(v)
+		case "text":
+			c.Text, _ = jsonrpc.String(v)
+		case "data":
+			c.Data, _ = jsonrpc.String(v)
+		case "mimeType":
+			c.MimeType, _ = jsonrpc.String(v)
+		case "uri":
+			c.URI, _ = jsonrpc.String(v)
+		case "name":
+			c.Name, _ = jsonrpc.String(v)
+		case "resource":
+			c.URI, _ = jsonrpc.String(jsonrpc.Field(v, "uri"))
+			c.MimeType, _ = jsonrpc.String(jsonrpc.Field(v, "mimeType"))
+			c.Text, _ = jsonrpc.String(jsonrpc.Field(v, "text"))
+			c.Data, _ = jsonrpc.String(jsonrpc.Field(v, "blob"))
+		}
+		return true
+	})
+	return c
+}
+
+// explain gives an error of a request its code. Effect says that the request may
+// have had one.
+func (c *Client) explain(ctx context.Context, method string, err error, effect bool) error {
+	var e *tenon.Error
+	var rpc *jsonrpc.Error
+	var lost *jsonrpc.LostError
+	var size *jsonrpc.SizeError
+	switch {
+	case errors.As(err, &e):
+		return err
+	case errors.As(err, &rpc):
+		return &tenon.Error{Code: tenon.CodeTool, Message: fmt.Sprintf("%d: %s", rpc.Code, rpc.Message), Err: err}
+	case errors.As(err, &size):
+		return &tenon.Error{Code: tenon.CodeTooLarge, Message: fmt.Sprintf("the answer to %s is larger than the limit of %d bytes", method, size.Limit), Err: err}
+	case errors.As(err, &lost) && lost.Sent && effect:
+		return &tenon.Error{Code: tenon.CodeUnknown, Message: fmt.Sprintf("the connection was lost during %s: %v", method, err), Err: err}
+	case errors.As(err, &lost):
+		return &tenon.Error{Code: tenon.CodeUnreachable, Message: fmt.Sprintf("is no longer available (%v)", err), Err: err}
+	case errors.Is(err, jsonrpc.ErrSyntax):
+		return &tenon.Error{Code: tenon.CodeProtocol, Message: fmt.Sprintf("%s: %v", method, err), Err: err}
+	case ctx.Err() == nil: // so it was our own limit
+		return &tenon.Error{Code: tenon.CodeTimeout, Message: fmt.Sprintf("%s timed out after %s", method, c.cfg.RequestTimeout), Err: err}
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return &tenon.Error{Code: tenon.CodeTimeout, Message: method + " timed out", Err: err}
+	}
+	return &tenon.Error{Code: tenon.CodeCancelled, Message: method + " was cancelled", Err: err}
+}
+
+// clip makes bytes of a peer safe and short enough for a message.
+func clip(b []byte) string {
+	const most = 120
+	if len(b) > most {
+		return strconv.QuoteToASCII(string(b[:most])) + "…"
+	}
+	return strconv.QuoteToASCII(string(b))
+}
+
+var _ tenon.Toolset = (*Client)(nil)
