@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenonhq/tenon/internal/figures/bench"
 	"github.com/tenonhq/tenon/internal/figures/floor"
+	"github.com/tenonhq/tenon/mcp"
 )
 
 // child is this program as one of its own child processes: "runner NAME" is the
@@ -52,6 +53,10 @@ func dial(ctx context.Context, name string, command ...string) (bench.Peer, erro
 		return floor.StartRawPipe(command...)
 	case minPipe, inlinePipe:
 		return floor.StartMinPipe(command...)
+	case ours:
+		return dialOursStdio(ctx, mcp.LatestLegacy, command...)
+	case oursModern:
+		return dialOursStdio(ctx, mcp.Modern, command...)
 	case minHTTP:
 		url, stop, err := bench.StartHTTP(command...)
 		if err != nil {
@@ -71,6 +76,8 @@ func server(ctx context.Context, name string) error {
 		return floor.ServeMinPipe(os.Stdin, os.Stdout)
 	case inlinePipe:
 		return floor.ServeInlinePipe(os.Stdin, os.Stdout)
+	case ours, oursModern:
+		return serveOursStdio(ctx)
 	case minHTTP:
 		return bench.ServeHTTP(os.Stdin, os.Stdout, http.HandlerFunc(floor.HandleMinHTTP))
 	}

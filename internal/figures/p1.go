@@ -9,16 +9,18 @@ const (
 	inlinePipe = "inline-pipe"
 	minHTTP    = "min-http"
 	ours       = "ours-stdio"
+	oursModern = "ours-stdio-2026"
 	ours2025   = "ours-http-2025"
 	ours2026   = "ours-http-2026"
 )
 
 // measureP1 measures a tool call over stdio, both ends ours, against a
-// hand-written client and server over the same kind of pipe.
+// hand-written client and server over the same kind of pipe. The era that counts is
+// the one whose requests have the bytes of the floor's; the other one is told.
 func measureP1(s *session) error {
 	raw := s.self(rawPipe)
 	raw.single = true
-	outcomes, err := s.contest(append([]candidate{s.self(minPipe), s.self(ours), s.self(inlinePipe), raw}, s.rivalsOf("stdio")...))
+	outcomes, err := s.contest(append([]candidate{s.self(minPipe), s.self(ours), s.self(oursModern), s.self(inlinePipe), raw}, s.rivalsOf("stdio")...))
 	if err != nil {
 		return err
 	}
@@ -27,6 +29,11 @@ func measureP1(s *session) error {
 	s.add("P1.rps64", "stdio tool call: calls/s with 64 callers against min-pipe", "ratio", ratios(mine.rps64, floor.rps64))
 	s.add("P1.bytes", "stdio tool call: allocated by both ends together", "B", mine.bytes)
 	s.add("P1.cpu", "stdio tool call: CPU of both ends against min-pipe", "ratio", ratios(mine.cpu, floor.cpu))
+	modern := outcomes[oursModern]
+	s.add("P1.2026.p50", "stdio tool call, 2026-07-28 with _meta in each request: p50 against min-pipe", "ratio",
+		ratios(modern.p50, floor.p50))
+	s.add("P1.2026.rps64", "the same: calls/s with 64 callers", "ratio", ratios(modern.rps64, floor.rps64))
+	s.add("P1.2026.bytes", "the same: allocated by both ends together", "B", modern.bytes)
 	inline := outcomes[inlinePipe]
 	s.add("P1.inline.p50", "the same against a min-pipe whose server handles one request at a time: p50", "ratio",
 		ratios(mine.p50, inline.p50))

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/figures/bench"
+	"github.com/tenonhq/tenon/mcp"
+	"github.com/tenonhq/tenon/transport"
+)
+
+// oursPeer is our client, joined to our server.
+type oursPeer struct {
+	client *mcp.Client
+	stop   func() error
+}
+
+// dialOurs joins our client to our server over a stream that is dialed.
+func dialOurs(ctx context.Context, protocol string, dial func(context.Context) (mcp.Stream, error), stop func() error) (bench.Peer, error) {
+	c, err := mcp.Connect(ctx, mcp.ClientConfig{Dial: dial, Protocol: protocol, Name: "figures", Version: "1"})
+	if err != nil {
+		return nil, errors.Join(err, stop())
+	}
+	p := &oursPeer{c, stop}
+	if got := c.Info().Protocol; got != protocol {
+		return nil, errors.Join(fmt.Errorf("the server speaks %s, not %s", got, protocol), p.Close())
+	}
+	return p, nil
+}
+
+// dialOursStdio starts the command, which must run [serveOursStdio].
+func dialOursStdio(ctx context.Context, protocol string, command ...string) (bench.Peer, error) {
+	return dialOurs(ctx, protocol, func(ctx context.Context) (mcp.Stream, error) {
+		return transport.DialStdio(ctx, transport.StdioConfig{Command: command[0], Args: command[1:], Env: os.Environ(),
+			Stderr: func(line string) { fmt.Fprintln(os.Stderr, line) }})
+	}, func() error { return nil })
+}
+
+// Call implements [bench.Peer]. The arguments are encoded for each call, as the
+// floors do.
+func (p *oursPeer) Call(ctx context.Context, tool, text string) (string, error) {
+	args, err := json.Marshal(echoArguments{text})
+	if err != nil {
+		return "", err
+	}
+	r, err := p.client.Call(ctx, tenon.Call{Tool: tool, Arguments: args})
+	if err != nil {
+		return "", err
+	}
+	if len(r.Content) != 1 || r.IsError {
+		return "", fmt.Errorf("%s: not the one text that was expected: %.200s", tool, r.Raw)
+	}
+	return r.Content[0].Text, nil
+}
+
+// Close implements [bench.Peer].
+func (p *oursPeer) Close() error { return errors.Join(p.client.Close(), p.stop()) }
+
+type echoArguments struct {
+	Text string `json:"text"`
+}
+
+// oursServer returns our server with the two tools.
+func oursServer() (*mcp.Server, error) {
+	var tools []mcp.ServerTool
+	for _, name := range []string{bench.EchoTool, bench.StatTool} {
+		tools = append(tools, mcp.ServerTool{
+			Definition: json.RawMessage(`{"name":"` + name + `","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}}`),
+			Call: func(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
+				var args echoArguments
+				if err := json.Unmarshal(r.Arguments, &args); err != nil {
+					return nil, err
+				}
+				text, err := bench.Answer(name, args.Text)
+				if err != nil {
+					return nil, err
+				}
+				return json.Marshal(&tenon.Result{Content: []tenon.Content{tenon.Text(text)}})
+			},
+		})
+	}
+	return mcp.NewServer(mcp.ServerConfig{Name: "figures", Version: "1", Tools: tools})
+}
+
+// serveOursStdio serves the two tools over stdin and stdout.
+func serveOursStdio(ctx context.Context) error {
+	s, err := oursServer()
+	if err != nil {
+		return err
+	}
+	if err := s.Serve(ctx, transport.NewLines(os.Stdin, os.Stdout, 0)); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+var _ bench.Peer = (*oursPeer)(nil)
