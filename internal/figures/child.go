@@ -51,7 +51,7 @@ func dial(ctx context.Context, name string, command ...string) (bench.Peer, erro
 	switch name {
 	case rawPipe:
 		return floor.StartRawPipe(command...)
-	case minPipe, inlinePipe:
+	case minPipe, spawnPipe:
 		return floor.StartMinPipe(command...)
 	case ours:
 		return dialOursStdio(ctx, mcp.LatestLegacy, command...)
@@ -74,8 +74,8 @@ func server(ctx context.Context, name string) error {
 		return floor.ServeRawPipe(os.Stdin, os.Stdout)
 	case minPipe:
 		return floor.ServeMinPipe(os.Stdin, os.Stdout)
-	case inlinePipe:
-		return floor.ServeInlinePipe(os.Stdin, os.Stdout)
+	case spawnPipe:
+		return floor.ServeSpawnPipe(os.Stdin, os.Stdout)
 	case ours, oursModern:
 		return serveOursStdio(ctx)
 	case minHTTP:

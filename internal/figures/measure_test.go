@@ -39,14 +39,14 @@ func TestRounds(t *testing.T) {
 		raw := s.self(rawPipe)
 		raw.single = true
 		gone := candidate{name: "gone", command: []string{s.exe, "child", "runner", "gone"}, rival: true}
-		got, err := s.contest([]candidate{raw, s.self(minPipe), s.self(inlinePipe), s.self(minHTTP), gone})
+		got, err := s.contest([]candidate{raw, s.self(minPipe), s.self(spawnPipe), s.self(minHTTP), gone})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got["gone"] != nil {
 			t.Error("a rival that does not start was measured")
 		}
-		for _, name := range []string{rawPipe, minPipe, inlinePipe, minHTTP} {
+		for _, name := range []string{rawPipe, minPipe, spawnPipe, minHTTP} {
 			if o := got[name]; len(o.p50) != 1 || o.p50[0] <= 0 || name != rawPipe && o.rps64[0] <= 0 {
 				t.Errorf("%s: %+v", name, o)
 			}

@@ -6,7 +6,7 @@ import "fmt"
 const (
 	rawPipe    = "raw-pipe"
 	minPipe    = "min-pipe"
-	inlinePipe = "inline-pipe"
+	spawnPipe  = "spawn-pipe"
 	minHTTP    = "min-http"
 	ours       = "ours-stdio"
 	oursModern = "ours-stdio-2026"
@@ -20,7 +20,7 @@ const (
 func measureP1(s *session) error {
 	raw := s.self(rawPipe)
 	raw.single = true
-	outcomes, err := s.contest(append([]candidate{s.self(minPipe), s.self(ours), s.self(oursModern), s.self(inlinePipe), raw}, s.rivalsOf("stdio")...))
+	outcomes, err := s.contest(append([]candidate{s.self(minPipe), s.self(ours), s.self(oursModern), s.self(spawnPipe), raw}, s.rivalsOf("stdio")...))
 	if err != nil {
 		return err
 	}
@@ -34,10 +34,10 @@ func measureP1(s *session) error {
 		ratios(modern.p50, floor.p50))
 	s.add("P1.2026.rps64", "the same: calls/s with 64 callers", "ratio", ratios(modern.rps64, floor.rps64))
 	s.add("P1.2026.bytes", "the same: allocated by both ends together", "B", modern.bytes)
-	inline := outcomes[inlinePipe]
-	s.add("P1.inline.p50", "the same against a min-pipe whose server handles one request at a time: p50", "ratio",
-		ratios(mine.p50, inline.p50))
-	s.add("P1.inline.rps64", "the same: calls/s with 64 callers", "ratio", ratios(mine.rps64, inline.rps64))
+	spawn := outcomes[spawnPipe]
+	s.add("P1.spawn.p50", "stdio tool call: p50 against a min-pipe whose server has a goroutine for each request", "ratio",
+		ratios(mine.p50, spawn.p50))
+	s.add("P1.spawn.rps64", "the same: calls/s with 64 callers", "ratio", ratios(mine.rps64, spawn.rps64))
 	s.add("P1.ours.p50", "stdio tool call: p50", "µs", mine.p50)
 	s.add("P1.floor.p50", "min-pipe: p50", "µs", floor.p50)
 	s.add("P1.floor.rps64", "min-pipe: calls/s with 64 callers", "1/s", floor.rps64)

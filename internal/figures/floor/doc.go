@@ -7,7 +7,7 @@
 //
 //   - [RawPipe]: the bytes alone, over the stdin and stdout of a child
 //   - [MinPipe]: JSON-RPC over the stdin and stdout of a child, whose server
-//     handles each request in a goroutine, or, for comparison, does not
+//     handles one request after another or, for comparison, each in a goroutine
 //   - [MinHTTP]: JSON-RPC as POST with keep-alive
 //   - [Commits]: rows into SQLite, with a durable commit each
 //

@@ -38,7 +38,7 @@ func TestFloors(t *testing.T) {
 	for name, peer := range map[string]bench.Peer{
 		"raw pipe": raw,
 		"min-pipe": NewMinPipe(pipes(ServeMinPipe)),
-		"inline":   NewMinPipe(pipes(ServeInlinePipe)),
+		"spawn":    NewMinPipe(pipes(ServeSpawnPipe)),
 		"min-http": NewMinHTTP(server.URL, nil),
 	} {
 		t.Run(name, func(t *testing.T) {
