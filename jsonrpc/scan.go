@@ -305,7 +305,7 @@ func (s *scanner) str(i int) (int, error) {
 			w := binary.LittleEndian.Uint64(b[i:])
 			quote := w ^ ones*'"'
 			slash := w ^ ones*'\\'
-			hit := ((w - ones*0x20) &^ w | (quote-ones)&^quote | (slash-ones)&^slash) & highs
+			hit := ((w-ones*0x20)&^w | (quote-ones)&^quote | (slash-ones)&^slash) & highs
 			if hit != 0 {
 				i += bits.TrailingZeros64(hit) >> 3
 				break

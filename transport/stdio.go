@@ -187,7 +187,7 @@ func (s *Stdio) live(cmd *exec.Cmd, started chan<- error) {
 
 // drain reads stderr until all who hold it are gone.
 func (s *Stdio) drain(r *os.File) {
-	defer func() { _ = r.Close() }() // read to its end
+	defer func() { _ = r.Close() }()       // read to its end
 	in := lineReader{src: r, max: 8 << 10} // its buffer is as small
 	for {
 		line, err := in.next()

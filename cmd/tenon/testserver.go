@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+	"github.com/tenonhq/tenon/internal/testserver"
 )
 
 func newTestserver(a *app) *cobra.Command {
@@ -11,7 +12,7 @@ func newTestserver(a *app) *cobra.Command {
 		Hidden:             true,
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return nil
+			return testserver.Run(cmd.Context(), args, a.in, a.out, a.err)
 		},
 	}
 }

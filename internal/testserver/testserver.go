@@ -1,0 +1,297 @@
+// Package testserver is the MCP server of tenon's own tests, of the demo, and of
+// whoever wants to see a host deal with a server that misbehaves. It is the
+// hidden verb `tenon testserver`.
+//
+//	tenon testserver [--stdio | --http ADDR] [faults and options]
+//
+// It stands outside of the way through the house: it is what servers connects
+// to. Its tools are small and known (add, greet, echo, slow, fail, image, big,
+// counter, get_weather and more), its faults have names (--fail discover-silent,
+// --garbage, --crash-after 3), and it counts what happened (--stats FILE), so
+// that a test can look from the other side: how many calls were in flight at a
+// time, what was cancelled, which headers came.
+//
+// The protocol is that of mcp.Server, in both eras; faults sit in front of it.
+package testserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tenonhq/tenon/jsonrpc"
+	"github.com/tenonhq/tenon/mcp"
+	"github.com/tenonhq/tenon/transport"
+)
+
+// Options are what the flags say.
+type Options struct {
+	HTTP       string // address; empty: stdio
+	Era        string // both, legacy, modern
+	Tools      int    // further tools tool_0001 …
+	PageSize   int
+	Only       string // comma-separated names; empty: all
+	Delay      time.Duration
+	CrashAfter int    // tools/call requests before the process ends with code 3; 0: never
+	Fail       string // a method, "discover-silent", "discover-exit", "exit", "silent"
+	Garbage    bool   // lines that are no JSON
+	Stats      string // file that is rewritten after every message
+	Effects    string // file to which the tool effect appends a line
+	Auth       string // "bearer:TOKEN", "basic:LOGIN:PASSWORD", "header:NAME:VALUE"
+}
+
+// Parse reads the flags of `tenon testserver`.
+func Parse(args []string, stderr io.Writer) (Options, error) {
+	var o Options
+	f := flag.NewFlagSet("testserver", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.Bool("stdio", false, "serve on stdin and stdout (the default)")
+	f.StringVar(&o.HTTP, "http", "", "serve Streamable HTTP on this `address`; :0 takes a free port")
+	f.StringVar(&o.Era, "era", "both", "both, legacy or modern")
+	f.IntVar(&o.Tools, "tools", 0, "offer so many further tools")
+	f.IntVar(&o.PageSize, "page-size", 0, "tools a page; 0: all")
+	f.StringVar(&o.Only, "only", "", "offer only these tools, by comma-separated `names`")
+	f.DurationVar(&o.Delay, "delay", 0, "wait before every answer")
+	f.IntVar(&o.CrashAfter, "crash-after", 0, "end with code 3 at this call")
+	f.StringVar(&o.Fail, "fail", "", "a `fault`: a method that is answered with an error, discover-silent, discover-exit, silent, exit")
+	f.BoolVar(&o.Garbage, "garbage", false, "write lines that are no JSON to stdout")
+	f.StringVar(&o.Stats, "stats", "", "keep counts in this `file`")
+	f.StringVar(&o.Effects, "effects", "", "the tool effect appends to this `file`")
+	f.StringVar(&o.Auth, "auth", "", "demand bearer:TOKEN, basic:LOGIN:PASSWORD or header:NAME:VALUE")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if f.NArg() > 0 {
+		return o, fmt.Errorf("testserver: unexpected argument %q", f.Arg(0))
+	}
+	return o, nil
+}
+
+// Run serves until ctx ends, or stdin does. Over HTTP the first line on stderr
+// names the URL.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	o, err := Parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	if o.Fail == "exit" {
+		fmt.Fprintln(stderr, "testserver: told to exit")
+		os.Exit(3)
+	}
+	s := &server{o: o, stderr: stderr}
+	srv, err := mcp.NewServer(mcp.ServerConfig{
+		Name: "tenon-testserver", Version: "1", PageSize: o.PageSize, Tools: s.tools(),
+		NoLegacy: o.Era == "modern", NoModern: o.Era == "legacy", Observe: s.observe,
+	})
+	if err != nil {
+		return err
+	}
+	s.srv = srv
+	s.save()
+	if o.HTTP != "" {
+		return s.serveHTTP(ctx)
+	}
+	return s.serveStdio(ctx, stdin, stdout)
+}
+
+// server is the running test server.
+type server struct {
+	o      Options
+	srv    *mcp.Server
+	stderr io.Writer
+
+	mu      sync.Mutex
+	stats   Stats
+	counter int
+}
+
+// Stats are the counts that --stats keeps.
+type Stats struct {
+	Methods     []string          `json:"methods"` // in order, at most 1,000
+	Calls       int               `json:"calls"`
+	InFlight    int               `json:"in_flight"`
+	MaxInFlight int               `json:"max_in_flight"`
+	Cancelled   int               `json:"cancelled"`
+	Connections int               `json:"connections"`
+	Deleted     int               `json:"deleted"`
+	Keys        []string          `json:"keys,omitempty"`    // idempotency keys of calls, at most 1,000
+	Headers     map[string]string `json:"headers,omitempty"` // of the last request over HTTP
+	Tools       []string          `json:"tools,omitempty"`   // names that were called, at most 1,000
+}
+
+const maxKept = 1000
+
+// count changes the counts and writes them out.
+func (s *server) count(f func(*Stats)) {
+	s.mu.Lock()
+	f(&s.stats)
+	s.mu.Unlock()
+	s.save()
+}
+
+func (s *server) save() {
+	if s.o.Stats == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, err := json.Marshal(&s.stats)
+	if err == nil {
+		// Renamed into place, so that who reads it never sees half of it.
+		tmp := s.o.Stats + ".tmp"
+		if err = os.WriteFile(tmp, append(b, '\n'), 0o600); err == nil {
+			err = os.Rename(tmp, s.o.Stats)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(s.stderr, "testserver: stats:", err)
+	}
+}
+
+// observe sees every request first; faults are here.
+func (s *server) observe(ctx context.Context, method string, params []byte) error {
+	s.count(func(st *Stats) {
+		if len(st.Methods) < maxKept {
+			st.Methods = append(st.Methods, method)
+		}
+		switch method {
+		case "notifications/cancelled":
+			st.Cancelled++
+		case "DELETE":
+			st.Deleted++
+		case "tools/call":
+			st.Calls++
+		}
+	})
+	if s.o.Delay > 0 && !strings.HasPrefix(method, "notifications/") {
+		select {
+		case <-time.After(s.o.Delay):
+		case <-ctx.Done():
+		}
+	}
+	switch {
+	case s.o.Fail == "silent", s.o.Fail == "discover-silent" && method == "server/discover":
+		<-ctx.Done()
+		return jsonrpc.Errorf(jsonrpc.CodeInternal, "too late")
+	case s.o.Fail == "discover-exit" && method == "server/discover":
+		fmt.Fprintln(s.stderr, "testserver: server/discover is not known here")
+		os.Exit(3)
+	case s.o.Fail == method:
+		return jsonrpc.Errorf(jsonrpc.CodeInternal, "told to fail at %s", method)
+	}
+	s.mu.Lock()
+	calls := s.stats.Calls
+	s.mu.Unlock()
+	if method == "tools/call" && s.o.CrashAfter > 0 && calls >= s.o.CrashAfter {
+		fmt.Fprintln(s.stderr, "testserver: told to crash at this call")
+		os.Exit(3)
+	}
+	return nil
+}
+
+// serveStdio serves one connection on stdin and stdout.
+func (s *server) serveStdio(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
+	s.count(func(st *Stats) { st.Connections++ })
+	out := stdout
+	if s.o.Garbage {
+		out = &noisy{w: stdout}
+		_, _ = io.WriteString(stdout, "Welcome to the test server\n{\"half\": \n\n")
+	}
+	lines := transport.NewLines(stdin, out, 0)
+	defer func() { _ = lines.Close() }()
+	err := s.srv.Serve(ctx, lines)
+	if errors.Is(err, io.EOF) || ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// noisy puts a line that is no JSON in front of every write.
+type noisy struct{ w io.Writer }
+
+func (n *noisy) Write(b []byte) (int, error) {
+	if _, err := io.WriteString(n.w, "debug: \x1b[31mwriting\x1b[0m\n"); err != nil {
+		return 0, err
+	}
+	return n.w.Write(b)
+}
+
+// serveHTTP listens until ctx ends.
+func (s *server) serveHTTP(ctx context.Context) error {
+	l, err := net.Listen("tcp", s.o.HTTP)
+	if err != nil {
+		return err
+	}
+	handler := s.srv.HTTP(mcp.HTTPConfig{})
+	srv := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.count(func(st *Stats) {
+			st.Headers = map[string]string{}
+			for k, v := range r.Header {
+				st.Headers[k] = strings.Join(v, ", ")
+			}
+		})
+		if !s.authorized(r) {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="testserver"`)
+			http.Error(w, "credentials are missing or wrong", http.StatusUnauthorized)
+			return
+		}
+		if r.URL.Path != "/mcp" {
+			http.NotFound(w, r)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}), ConnState: func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			s.count(func(st *Stats) { st.Connections++ })
+		}
+	}}
+	fmt.Fprintf(s.stderr, "http://%s/mcp\n", l.Addr())
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(l) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		_ = srv.Close() // nothing is worth waiting for
+		<-done
+		return nil
+	}
+}
+
+func (s *server) authorized(r *http.Request) bool {
+	kind, rest, _ := strings.Cut(s.o.Auth, ":")
+	switch kind {
+	case "bearer":
+		return r.Header.Get("Authorization") == "Bearer "+rest
+	case "basic":
+		login, password, _ := strings.Cut(rest, ":")
+		l, p, ok := r.BasicAuth()
+		return ok && l == login && p == password
+	case "header":
+		name, value, _ := strings.Cut(rest, ":")
+		return r.Header.Get(name) == value
+	}
+	return true
+}
+
+// offered cuts the tools down to --only.
+func (s *server) offered(tools []mcp.ServerTool) []mcp.ServerTool {
+	if s.o.Only == "" {
+		return tools
+	}
+	only := strings.Split(s.o.Only, ",")
+	return slices.DeleteFunc(tools, func(t mcp.ServerTool) bool {
+		name, _ := jsonrpc.String(jsonrpc.Field(t.Definition, "name"))
+		return !slices.Contains(only, name)
+	})
+}

@@ -1,0 +1,281 @@
+package testserver
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/tenonhq/tenon/jsonrpc"
+	"github.com/tenonhq/tenon/mcp"
+)
+
+// pixel is a PNG of one pixel, 68 bytes.
+var pixel, _ = base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII=")
+
+// handler runs a tool and returns the raw result.
+type handler func(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, error)
+
+// entry is one tool as the table below lists it.
+type entry struct {
+	name, description string
+	properties        string // of the input schema, without braces
+	required          string // JSON array; empty: none
+	hints             string // annotations, without braces
+	call              handler
+}
+
+const (
+	reads   = `"readOnlyHint":true,"openWorldHint":false`
+	changes = `"readOnlyHint":false,"destructiveHint":true,"idempotentHint":false`
+)
+
+func (s *server) table() []entry {
+	return []entry{
+		{"add", "Adds two numbers", `"a":{"type":"number","description":"the first"},"b":{"type":"number","description":"the second"}`, `["a","b"]`, reads, add},
+		{"greet", "Greets a person", `"name":{"type":"string","description":"whom"},"formal":{"type":"boolean","default":false}`, `["name"]`, reads, greet},
+		{"reverse_string", "Reverses a text", `"text":{"type":"string"}`, `["text"]`, reads, reverse},
+		{"echo", "Gives back its arguments", ``, ``, reads, func(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
+			return textResult(string(r.Arguments)), nil
+		}},
+		{"get_weather", "The weather at a place", `"location":{"type":"string","description":"City name"}`, `["location"]`, reads, weather},
+		{"slow", "Takes its time, with progress", `"ms":{"type":"integer","default":300},"steps":{"type":"integer","default":3}`, ``, reads, s.slow},
+		{"fail", "Reports a failure", ``, ``, reads, func(context.Context, *mcp.ToolRequest) (json.RawMessage, error) { return nil, errors.New("boom") }},
+		{"fail_rpc", "Answers with a JSON-RPC error", ``, ``, reads, func(context.Context, *mcp.ToolRequest) (json.RawMessage, error) {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "bad input", Data: json.RawMessage(`{"field":"x","id":9007199254740993}`)}
+		}},
+		{"image", "Gives a small image", ``, ``, reads, fixed(`{"content":[{"type":"image","data":"` + base64.StdEncoding.EncodeToString(pixel) + `","mimeType":"image/png"}]}`)},
+		{"big", "Gives a large text", `"bytes":{"type":"integer","default":5000000}`, ``, reads, large},
+		{"counter", "Counts its calls", ``, ``, changes, s.count1},
+		{"effect", "Writes a line for each call", `"id":{"type":"string"},"ms":{"type":"integer","default":0}`, ``, changes, s.effect},
+		{"structured", "Gives structured content", ``, ``, reads, fixed(`{"content":[{"type":"text","text":"one record"}],"structuredContent":{"id":9007199254740993,"value":1.0},"x-vendor":{"kept":true}}`)},
+		{"empty", "Gives nothing", ``, ``, reads, fixed(`{"content":[]}`)},
+		{"weird", "Gives content of an unknown kind", ``, ``, reads, fixed(`{"content":[{"type":"weird","x":9007199254740993}]}`)},
+		{"multi", "Gives several blocks", ``, ``, reads, fixed(`{"content":[{"type":"text","text":"a"},{"type":"image","data":"` + base64.StdEncoding.EncodeToString(pixel) + `","mimeType":"image/png"},{"type":"text","text":"b"}]}`)},
+		{"resource", "Gives an embedded resource", ``, ``, reads, fixed(`{"content":[{"type":"resource","resource":{"uri":"test://a","mimeType":"application/octet-stream","blob":"AAEC"}}]}`)},
+		{"link", "Gives a link to a resource", ``, ``, reads, fixed(`{"content":[{"type":"resource_link","uri":"test://a","name":"a","mimeType":"text/plain"}]}`)},
+		{"crash", "Ends the process", ``, ``, changes, s.crash},
+		{"echo_env", "Gives an environment variable", `"name":{"type":"string"}`, `["name"]`, reads, echoEnv},
+		{"log", "Writes one log message of each level", ``, ``, reads, logAll},
+		{"mutate", "Adds a tool", ``, ``, changes, s.mutate},
+		{"ask", "Asks for a name before it answers (2026-07-28)", ``, ``, changes, ask},
+	}
+}
+
+// tools builds the list that is offered.
+func (s *server) tools() []mcp.ServerTool {
+	var list []mcp.ServerTool
+	for _, e := range s.table() {
+		list = append(list, s.tool(e))
+	}
+	for i := range s.o.Tools {
+		e := entry{name: fmt.Sprintf("tool_%04d", i+1), description: "One of many", hints: reads,
+			properties: `"text":{"type":"string"}`, call: fixed(`{"content":[{"type":"text","text":"ok"}]}`)}
+		list = append(list, s.tool(e))
+	}
+	return s.offered(list)
+}
+
+func (s *server) tool(e entry) mcp.ServerTool {
+	required := ""
+	if e.required != "" {
+		required = `,"required":` + e.required
+	}
+	def := fmt.Sprintf(`{"name":%q,"description":%q,"inputSchema":{"type":"object","properties":{%s}%s},"annotations":{%s},"x-vendor":{"kept":true}}`,
+		e.name, e.description, e.properties, required, e.hints)
+	return mcp.ServerTool{Definition: json.RawMessage(def), Call: s.counted(e.name, e.call)}
+}
+
+// counted keeps the numbers of calls under way.
+func (s *server) counted(name string, call handler) handler {
+	return func(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
+		s.count(func(st *Stats) {
+			st.InFlight++
+			st.MaxInFlight = max(st.MaxInFlight, st.InFlight)
+			if len(st.Tools) < maxKept {
+				st.Tools = append(st.Tools, name)
+			}
+			if r.Key != "" && len(st.Keys) < maxKept {
+				st.Keys = append(st.Keys, r.Key)
+			}
+		})
+		defer s.count(func(st *Stats) { st.InFlight-- })
+		return call(ctx, r)
+	}
+}
+
+func fixed(result string) handler {
+	return func(context.Context, *mcp.ToolRequest) (json.RawMessage, error) { return json.RawMessage(result), nil }
+}
+
+func textResult(text string) json.RawMessage {
+	b := append([]byte(`{"content":[{"type":"text","text":`), jsonrpc.AppendString(nil, text)...)
+	return append(b, `}]}`...)
+}
+
+func arguments[T any](r *mcp.ToolRequest) (T, error) {
+	var v T
+	if err := json.Unmarshal(r.Arguments, &v); err != nil {
+		return v, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "arguments: %s", err)
+	}
+	return v, nil
+}
+
+// add is exact for numbers of any size.
+func add(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
+	in, err := arguments[struct{ A, B json.Number }](r)
+	if err != nil {
+		return nil, err
+	}
+	if len(in.A) > 400 || len(in.B) > 400 || strings.ContainsAny(string(in.A+in.B), "eE") {
+		return nil, errors.New("these numbers are too much for a test server")
+	}
+	a, okA := new(big.Rat).SetString(string(in.A))
+	b, okB := new(big.Rat).SetString(string(in.B))
+	if !okA || !okB {
+		return nil, errors.New("a and b must be numbers")
+	}
+	sum := a.Add(a, b)
+	if sum.IsInt() {
+		return textResult(sum.Num().String()), nil
+	}
+	return textResult(strings.TrimRight(sum.FloatString(20), "0")), nil
+}
+
+func greet(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
+	in, err := arguments[struct {
+		Name   string
+		Formal bool
+	}](r)
+	if in.Formal {
+		return textResult("Good day, " + in.Name + "."), err
+	}
+	return textResult("Hello, " + in.Name + "!"), err
+}
+
+func reverse(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
+	in, err := arguments[struct{ Text string }](r)
+	runes := []rune(in.Text)
+	for i, j := 0, len(runes)-1; i < j; i, j = i+1, j-1 {
+		runes[i], runes[j] = runes[j], runes[i]
+	}
+	return textResult(string(runes)), err
+}
+
+func weather(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
+	in, err := arguments[struct{ Location string }](r)
+	known := map[string]string{"london": "15°C, Cloudy", "paris": "18°C, Sunny", "rome": "24°C, Sunny", "oslo": "4°C, Snow"}
+	w, ok := known[strings.ToLower(in.Location)]
+	if !ok {
+		w = "20°C, Clear"
+	}
+	return textResult("The weather in " + in.Location + ": " + w), err
+}
+
+func (s *server) slow(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
+	in, err := arguments[struct{ Ms, Steps *int }](r)
+	if err != nil {
+		return nil, err
+	}
+	ms, steps := 300, 3
+	if in.Ms != nil {
+		ms = min(max(*in.Ms, 0), 600_000)
+	}
+	if in.Steps != nil {
+		steps = min(max(*in.Steps, 1), 100_000)
+	}
+	for i := range steps {
+		select {
+		case <-time.After(time.Duration(ms) * time.Millisecond / time.Duration(steps)):
+		case <-ctx.Done():
+			return nil, errors.New("cancelled")
+		}
+		r.Progress(float64(i+1), float64(steps), fmt.Sprintf("step %d", i+1))
+	}
+	return textResult(fmt.Sprintf("done after %d ms", ms)), nil
+}
+
+func large(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
+	in, err := arguments[struct{ Bytes *int }](r)
+	n := 5_000_000
+	if in.Bytes != nil {
+		n = min(max(*in.Bytes, 0), 1<<30)
+	}
+	const line = "0123456789 the quick brown fox jumps over the lazy dog\n"
+	return textResult(strings.Repeat(line, n/len(line)+1)[:n]), err
+}
+
+func (s *server) count1(context.Context, *mcp.ToolRequest) (json.RawMessage, error) {
+	s.mu.Lock()
+	s.counter++
+	n := s.counter
+	s.mu.Unlock()
+	return textResult(fmt.Sprint(n)), nil
+}
+
+// effect writes one line, the call's key, once: what a kill test counts.
+func (s *server) effect(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
+	in, err := arguments[struct {
+		ID string
+		Ms int
+	}](r)
+	if err != nil {
+		return nil, err
+	}
+	if s.o.Effects != "" {
+		f, err := os.OpenFile(s.o.Effects, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		_, err = fmt.Fprintf(f, "%s %s\n", r.Key, in.ID)
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	select {
+	case <-time.After(time.Duration(min(in.Ms, 60_000)) * time.Millisecond):
+	case <-ctx.Done():
+	}
+	return textResult("done " + in.ID), nil
+}
+
+func (s *server) crash(context.Context, *mcp.ToolRequest) (json.RawMessage, error) {
+	fmt.Fprintln(s.stderr, "testserver: crashing as told")
+	os.Exit(3)
+	return nil, nil
+}
+
+func echoEnv(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
+	in, err := arguments[struct{ Name string }](r)
+	return textResult(os.Getenv(in.Name)), err
+}
+
+func logAll(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
+	for _, level := range []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"} {
+		r.Log(level, "a message of level "+level)
+	}
+	return textResult("logged"), nil
+}
+
+// mutate adds the tool added, and those who listen are told.
+func (s *server) mutate(context.Context, *mcp.ToolRequest) (json.RawMessage, error) {
+	list := append(s.tools(), s.tool(entry{name: "added", description: "Came later", hints: reads, call: fixed(`{"content":[{"type":"text","text":"I am new"}]}`)}))
+	return textResult("added"), s.srv.SetTools(list)
+}
+
+// ask wants a name by a multi round-trip request.
+func ask(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
+	if len(r.Responses) == 0 {
+		return json.RawMessage(`{"resultType":"input_required","requestState":"state-1","inputRequests":{"name":{"method":"elicitation/create","params":{"message":"Your name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}}}`), nil
+	}
+	name, _ := jsonrpc.String(jsonrpc.Field(jsonrpc.Field(jsonrpc.Field(r.Responses, "name"), "content"), "name"))
+	return textResult("Hello, " + name + " (" + r.State + ")"), nil
+}

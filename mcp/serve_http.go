@@ -1,0 +1,388 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/jsonrpc"
+	"github.com/tenonhq/tenon/transport"
+)
+
+// HTTPConfig says how a [Server] is served over Streamable HTTP.
+type HTTPConfig struct {
+	// Hosts are the names that a request's Host and Origin may have beside those
+	// of loopback (DNS rebinding).
+	Hosts []string
+	// MaxBody bounds a request in bytes; 0: 4 MiB.
+	MaxBody int64
+	// NewSession makes the id of a legacy session. Nil: random ids.
+	NewSession func() string
+}
+
+// httpServer serves one Server over HTTP. Sessions are of the legacy era only.
+type httpServer struct {
+	s   *Server
+	cfg HTTPConfig
+
+	mu       sync.Mutex
+	sessions map[string]*httpSession
+}
+
+// httpSession is a legacy session: its connection, its stream of notices, and the
+// requests that can be cancelled.
+type httpSession struct {
+	*serverConn
+	notices chan []byte
+
+	mu   sync.Mutex
+	open map[string]context.CancelFunc
+}
+
+// maxSessions bounds what initialize can make us remember.
+const maxSessions = 10_000
+
+// HTTP returns a handler that serves both eras on one endpoint (2025-11-25 and
+// 2026-07-28, Streamable HTTP). Foreign hosts and origins get 403, other
+// content types 415, bodies over the bound 413.
+func (s *Server) HTTP(cfg HTTPConfig) http.Handler {
+	if cfg.MaxBody <= 0 {
+		cfg.MaxBody = 4 << 20
+	}
+	return &httpServer{s: s, cfg: cfg, sessions: map[string]*httpSession{}}
+}
+
+func (h *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !h.local(r.Host) {
+		http.Error(w, "this host is not served here", http.StatusForbidden)
+		return
+	}
+	for _, origin := range r.Header.Values("Origin") {
+		u, err := url.Parse(origin)
+		if err != nil || u.Host == "" || !h.local(u.Host) {
+			http.Error(w, "requests of this origin are refused", http.StatusForbidden)
+			return
+		}
+	}
+	switch r.Method {
+	case http.MethodPost:
+		h.post(w, r)
+	case http.MethodGet:
+		h.get(w, r)
+	case http.MethodDelete:
+		h.delete(w, r)
+	default:
+		w.Header().Set("Allow", "GET, POST, DELETE")
+		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+	}
+}
+
+// local reports whether a host, with or without port, is one of ours.
+func (h *httpServer) local(hostport string) bool {
+	host := hostport
+	if name, _, err := net.SplitHostPort(hostport); err == nil {
+		host = name
+	}
+	host = strings.Trim(host, "[]")
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback() || slices.Contains(h.cfg.Hosts, host)
+}
+
+func (h *httpServer) post(w http.ResponseWriter, r *http.Request) {
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
+		http.Error(w, "the content type must be application/json", http.StatusUnsupportedMediaType)
+		return
+	}
+	body, err := readAll(r, h.cfg.MaxBody)
+	if err != nil {
+		status := http.StatusBadRequest
+		var big *http.MaxBytesError
+		if errors.As(err, &big) {
+			status = http.StatusRequestEntityTooLarge
+		}
+		http.Error(w, err.Error(), status)
+		return
+	}
+	var m jsonrpc.Message
+	if err := jsonrpc.Parse(body, &m); err != nil {
+		reply(w, http.StatusBadRequest, jsonrpc.AppendError(nil, nil, jsonrpc.Errorf(jsonrpc.CodeParse, "%s", err)))
+		return
+	}
+	version := r.Header.Get("MCP-Protocol-Version")
+	if version >= Modern || jsonrpc.Field(jsonrpc.Field(m.Params, "_meta"), metaVersion) != nil {
+		h.modern(w, r, &m, version)
+		return
+	}
+	h.legacy(w, r, &m)
+}
+
+func readAll(r *http.Request, limit int64) ([]byte, error) {
+	in := http.MaxBytesReader(nil, r.Body, limit)
+	if r.ContentLength < 0 || r.ContentLength > limit {
+		return io.ReadAll(in)
+	}
+	b := make([]byte, r.ContentLength)
+	_, err := io.ReadFull(in, b)
+	return b, err
+}
+
+// modern answers a stateless request, whose headers have to say what its body
+// says (2026-07-28, -32020).
+func (h *httpServer) modern(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, version string) {
+	if !m.IsRequest() {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	if mismatch := checkHeaders(r, m, version); mismatch != "" {
+		reply(w, http.StatusBadRequest, jsonrpc.AppendError(nil, m.ID, jsonrpc.Errorf(codeHeaderMismatch, "%s", mismatch)))
+		return
+	}
+	a := &answer{w: w, id: m.ID}
+	result, err := h.s.Handle(r.Context(), &jsonrpc.Request{ID: m.ID, Method: m.Method, Params: m.Params}, version, a.notice)
+	a.finish(result, err, true)
+}
+
+func checkHeaders(r *http.Request, m *jsonrpc.Message, version string) string {
+	named, ok := jsonrpc.String(jsonrpc.Field(jsonrpc.Field(m.Params, "_meta"), metaVersion))
+	if ok && named != version {
+		return "the header MCP-Protocol-Version differs from _meta"
+	}
+	if got := r.Header.Get("Mcp-Method"); got != "" && got != m.Method {
+		return "the header Mcp-Method differs from the method"
+	}
+	key := map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}[m.Method]
+	if got := r.Header.Get("Mcp-Name"); key != "" && got != "" {
+		name, _ := jsonrpc.String(jsonrpc.Field(m.Params, key))
+		if plain, ok := transport.DecodeHeaderValue(got); !ok || plain != name {
+			return "the header Mcp-Name differs from the params"
+		}
+	}
+	return ""
+}
+
+// legacy answers a request of a session, which initialize begins.
+func (h *httpServer) legacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+	a := &answer{w: w, id: m.ID}
+	if m.Method == "initialize" && m.IsRequest() {
+		s, id, ok := h.begin()
+		if !ok {
+			http.Error(w, "too many sessions", http.StatusServiceUnavailable)
+			return
+		}
+		result, err := s.handle(r.Context(), &jsonrpc.Request{ID: m.ID, Method: m.Method, Params: m.Params})
+		if err == nil {
+			w.Header().Set("Mcp-Session-Id", id)
+		} else {
+			h.end(id)
+		}
+		a.finish(result, err, false)
+		return
+	}
+	if m.Method == "server/discover" {
+		a.finish(nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found: %s", m.Method), false)
+		return
+	}
+	s := h.session(w, r)
+	if s == nil {
+		return
+	}
+	if !m.IsRequest() {
+		if m.Method == "notifications/cancelled" {
+			s.cancel(jsonrpc.Field(m.Params, "requestId"))
+		}
+		if h.s.cfg.Observe != nil && m.Method != "" {
+			_ = h.s.cfg.Observe(r.Context(), m.Method, m.Params) // a notice has no answer
+		}
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	// A dropped connection is not a cancel in this era.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	defer cancel()
+	s.mu.Lock()
+	s.open[string(m.ID)] = cancel
+	s.mu.Unlock()
+	defer s.cancel(m.ID)
+	c := &serverConn{s: h.s, version: LatestLegacy, notify: a.notice}
+	result, err := c.handle(ctx, &jsonrpc.Request{ID: m.ID, Method: m.Method, Params: m.Params})
+	a.finish(result, err, false)
+}
+
+func (s *httpSession) cancel(id []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if cancel := s.open[string(id)]; cancel != nil {
+		cancel()
+		delete(s.open, string(id))
+	}
+}
+
+func (h *httpServer) begin() (*httpSession, string, bool) {
+	id := tenon.NewID("mcp", time.Now())
+	if h.cfg.NewSession != nil {
+		id = h.cfg.NewSession()
+	}
+	s := &httpSession{serverConn: &serverConn{s: h.s, subs: map[string][]byte{}}, notices: make(chan []byte, 64), open: map[string]context.CancelFunc{}}
+	s.notify = func(method string, params []byte) {
+		select {
+		case s.notices <- jsonrpc.AppendRequest(nil, 0, method, params):
+		default: // nobody listens, or too slowly
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.sessions) >= maxSessions {
+		return nil, "", false
+	}
+	h.sessions[id] = s
+	h.s.join(s.serverConn)
+	return s, id, true
+}
+
+func (h *httpServer) end(id string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s, ok := h.sessions[id]
+	if ok {
+		h.s.leave(s.serverConn)
+		delete(h.sessions, id)
+	}
+	return ok
+}
+
+// session finds the session that a request names, or answers the request.
+func (h *httpServer) session(w http.ResponseWriter, r *http.Request) *httpSession {
+	id := r.Header.Get("Mcp-Session-Id")
+	if id == "" {
+		http.Error(w, "the header Mcp-Session-Id is missing", http.StatusBadRequest)
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.sessions[id]
+	if s == nil {
+		http.Error(w, "no such session", http.StatusNotFound)
+	}
+	return s
+}
+
+// get holds the stream of notices of a session.
+func (h *httpServer) get(w http.ResponseWriter, r *http.Request) {
+	if h.s.cfg.NoLegacy {
+		w.Header().Set("Allow", "POST")
+		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+		return
+	}
+	s := h.session(w, r)
+	if s == nil {
+		return
+	}
+	a := &answer{w: w}
+	a.stream()
+	for {
+		select {
+		case <-r.Context().Done():
+			return
+		case b := <-s.notices:
+			a.event(b)
+		}
+	}
+}
+
+func (h *httpServer) delete(w http.ResponseWriter, r *http.Request) {
+	if h.s.cfg.NoLegacy || !h.end(r.Header.Get("Mcp-Session-Id")) {
+		http.Error(w, "no such session", http.StatusNotFound)
+		return
+	}
+	if h.s.cfg.Observe != nil {
+		_ = h.s.cfg.Observe(r.Context(), "DELETE", nil) // for those who count
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// answer writes the answer to one request: plain JSON, or an event stream once
+// there is a notice to send before it.
+type answer struct {
+	w         http.ResponseWriter
+	id        []byte
+	mu        sync.Mutex
+	streaming bool
+}
+
+func (a *answer) stream() {
+	h := a.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+	a.streaming = true
+	a.flush()
+}
+
+func (a *answer) flush() { _ = http.NewResponseController(a.w).Flush() } // who is gone sees nothing
+
+func (a *answer) event(b []byte) {
+	_, _ = a.w.Write(append(append([]byte("event: message\ndata: "), bytes.ReplaceAll(b, []byte("\n"), []byte(" "))...), "\n\n"...))
+	a.flush()
+}
+
+func (a *answer) notice(method string, params []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.streaming {
+		a.stream()
+	}
+	a.event(jsonrpc.AppendRequest(nil, 0, method, params))
+}
+
+// finish writes the answer itself.
+func (a *answer) finish(result []byte, err error, modern bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	status := http.StatusOK
+	var b []byte
+	if err == nil {
+		b = jsonrpc.AppendResult(nil, a.id, result)
+	} else {
+		var e *jsonrpc.Error
+		if !errors.As(err, &e) {
+			e = jsonrpc.Errorf(jsonrpc.CodeInternal, "%s", err)
+		}
+		if modern {
+			status = modernStatus(e.Code)
+		}
+		b = jsonrpc.AppendError(nil, a.id, e)
+	}
+	if a.streaming {
+		a.event(b)
+		return
+	}
+	reply(a.w, status, b)
+}
+
+// modernStatus is the HTTP status of an error in the modern era.
+func modernStatus(code int) int {
+	switch code {
+	case jsonrpc.CodeMethodNotFound:
+		return http.StatusNotFound
+	case codeHeaderMismatch, codeMissingCapability, codeUnsupportedVersion:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}
+
+func reply(w http.ResponseWriter, status int, b json.RawMessage) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(b) // who is gone sees nothing
+}
