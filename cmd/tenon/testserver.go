@@ -2,13 +2,15 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
 	"github.com/tenonhq/tenon/internal/testserver"
 )
 
+// newTestserver is the server of the demo and of tests. Its flags are its own.
 func newTestserver(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:                "testserver",
-		Short:              "The MCP server for tests: answers, and fails on demand",
+		Use:                "testserver --stdio | --http ADDRESS",
+		Short:              "The MCP server of the demo and of tests: answers, and fails on demand",
 		Hidden:             true,
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
