@@ -57,6 +57,10 @@ func dial(ctx context.Context, name string, command ...string) (bench.Peer, erro
 		return dialOursStdio(ctx, mcp.LatestLegacy, command...)
 	case oursModern:
 		return dialOursStdio(ctx, mcp.Modern, command...)
+	case ours2025:
+		return dialOursHTTP(ctx, mcp.LatestLegacy, command...)
+	case ours2026:
+		return dialOursHTTP(ctx, mcp.Modern, command...)
 	case minHTTP:
 		url, stop, err := bench.StartHTTP(command...)
 		if err != nil {
@@ -78,6 +82,8 @@ func server(ctx context.Context, name string) error {
 		return floor.ServeSpawnPipe(os.Stdin, os.Stdout)
 	case ours, oursModern:
 		return serveOursStdio(ctx)
+	case ours2025, ours2026:
+		return serveOursHTTP()
 	case minHTTP:
 		return bench.ServeHTTP(os.Stdin, os.Stdout, http.HandlerFunc(floor.HandleMinHTTP))
 	}

@@ -39,14 +39,15 @@ func TestRounds(t *testing.T) {
 		raw := s.self(rawPipe)
 		raw.single = true
 		gone := candidate{name: "gone", command: []string{s.exe, "child", "runner", "gone"}, rival: true}
-		got, err := s.contest([]candidate{raw, s.self(minPipe), s.self(spawnPipe), s.self(minHTTP), gone})
+		got, err := s.contest([]candidate{raw, s.self(minPipe), s.self(spawnPipe), s.self(minHTTP), s.self(ours), s.self(oursModern),
+			s.self(ours2025), s.self(ours2026), gone})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got["gone"] != nil {
 			t.Error("a rival that does not start was measured")
 		}
-		for _, name := range []string{rawPipe, minPipe, spawnPipe, minHTTP} {
+		for _, name := range []string{rawPipe, minPipe, spawnPipe, minHTTP, ours, oursModern, ours2025, ours2026} {
 			if o := got[name]; len(o.p50) != 1 || o.p50[0] <= 0 || name != rawPipe && o.rps64[0] <= 0 {
 				t.Errorf("%s: %+v", name, o)
 			}

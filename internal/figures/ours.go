@@ -41,6 +41,17 @@ func dialOursStdio(ctx context.Context, protocol string, command ...string) (ben
 	}, func() error { return nil })
 }
 
+// dialOursHTTP starts the command, which must run [serveOursHTTP].
+func dialOursHTTP(ctx context.Context, protocol string, command ...string) (bench.Peer, error) {
+	url, stop, err := bench.StartHTTP(command...)
+	if err != nil {
+		return nil, err
+	}
+	return dialOurs(ctx, protocol, func(context.Context) (mcp.Stream, error) {
+		return transport.DialHTTP(transport.HTTPConfig{URL: url})
+	}, stop)
+}
+
 // Call implements [bench.Peer]. The arguments are encoded for each call, as the
 // floors do.
 func (p *oursPeer) Call(ctx context.Context, tool, text string) (string, error) {
@@ -97,6 +108,15 @@ func serveOursStdio(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// serveOursHTTP serves the two tools over Streamable HTTP, in both eras.
+func serveOursHTTP() error {
+	s, err := oursServer()
+	if err != nil {
+		return err
+	}
+	return bench.ServeHTTP(os.Stdin, os.Stdout, s.HTTP(mcp.HTTPConfig{}))
 }
 
 var _ bench.Peer = (*oursPeer)(nil)
