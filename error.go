@@ -1,6 +1,7 @@
 package tenon
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 )
@@ -37,9 +38,10 @@ const (
 // person. Err, if set, is the cause for errors.Is and errors.As; its text is
 // part of Message already where it helps.
 type Error struct {
-	Code    Code   `json:"code"`
-	Message string `json:"message"`
-	Err     error  `json:"-"`
+	Code    Code            `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"` // what a peer's error object carried, as it came
+	Err     error           `json:"-"`
 }
 
 // Error returns the message, so that an Error prints as the sentence it holds.
@@ -49,10 +51,15 @@ func (e *Error) Error() string { return e.Message }
 func (e *Error) Unwrap() error { return e.Err }
 
 // Errorf returns an [Error] of the given code. The format works as in
-// fmt.Errorf, %w included.
+// fmt.Errorf, %w included; the data of an [Error] that is wrapped is kept.
 func Errorf(code Code, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
-	return &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
+	e := &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
+	var cause *Error
+	if errors.As(e.Err, &cause) {
+		e.Data = cause.Data
+	}
+	return e
 }
 
 // ErrorCode returns the code of the first [Error] in err's chain,

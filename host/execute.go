@@ -52,7 +52,7 @@ func (h *Host) doModel(ctx context.Context, run string, a engine.Attempt, emit f
 		defer cancel()
 	}
 	req := &tenon.Request{System: p.System, Messages: p.Messages, Tools: snapshot.Tools(), ToolChoice: p.ToolChoice}
-	h.log.Info("Sending request to provider: "+m.Name(), "run", run, "step", a.Step)
+	h.log.Info("Sending request to provider: "+m.Name(), "run", run, "step", a.Step, "tools", len(snapshot.Tools()))
 	start := time.Now()
 	r, err := h.generate(ctx, m, req, run, a.Step, emit)
 	switch {
@@ -194,7 +194,7 @@ func asError(err error) *tenon.Error {
 	if errors.As(err, &e) && e.Message == err.Error() {
 		return e
 	}
-	return &tenon.Error{Code: tenon.ErrorCode(err), Message: err.Error(), Err: err}
+	return tenon.Errorf(tenon.ErrorCode(err), "%w", err)
 }
 
 // encode writes a value of our own types; only raw JSON that was checked when it

@@ -238,7 +238,7 @@ func (c *Client) explain(ctx context.Context, method string, err error, effect b
 	case errors.As(err, &e):
 		return err
 	case errors.As(err, &rpc):
-		return &tenon.Error{Code: tenon.CodeTool, Message: fmt.Sprintf("%d: %s", rpc.Code, rpc.Message), Err: err}
+		return &tenon.Error{Code: tenon.CodeTool, Message: fmt.Sprintf("%d: %s", rpc.Code, rpc.Message), Data: rpc.Data, Err: err}
 	case errors.As(err, &size):
 		return &tenon.Error{Code: tenon.CodeTooLarge, Message: fmt.Sprintf("the answer to %s is larger than the limit of %d bytes", method, size.Limit), Err: err}
 	case errors.As(err, &lost) && lost.Sent && effect:

@@ -46,7 +46,7 @@ type Options struct {
 	Fail       string // a method, "discover-silent", "discover-exit", "exit", "silent"
 	Garbage    bool   // lines that are no JSON
 	Stats      string // file that is rewritten after every message
-	Effects    string // file to which the tool effect appends a line
+	Effects    string // file to which every call appends its key and its tool
 	Auth       string // "bearer:TOKEN", "basic:LOGIN:PASSWORD", "header:NAME:VALUE"
 }
 
@@ -66,7 +66,7 @@ func Parse(args []string, stderr io.Writer) (Options, error) {
 	f.StringVar(&o.Fail, "fail", "", "a `fault`: a method that is answered with an error, discover-silent, discover-exit, silent, exit")
 	f.BoolVar(&o.Garbage, "garbage", false, "write lines that are no JSON to stdout")
 	f.StringVar(&o.Stats, "stats", "", "keep counts in this `file`")
-	f.StringVar(&o.Effects, "effects", "", "the tool effect appends to this `file`")
+	f.StringVar(&o.Effects, "effects", "", "append a line for each call to this `file`: key and tool")
 	f.StringVar(&o.Auth, "auth", "", "demand bearer:TOKEN, basic:LOGIN:PASSWORD or header:NAME:VALUE")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -91,7 +91,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	s := &server{o: o, stderr: stderr}
 	srv, err := mcp.NewServer(mcp.ServerConfig{
 		Name: "tenon-testserver", Version: "1", PageSize: o.PageSize, Tools: s.tools(),
-		NoLegacy: o.Era == "modern", NoModern: o.Era == "legacy", Observe: s.observe,
+		NoLegacy: o.Era == "modern", NoModern: o.Era == "legacy" || o.Fail == "initialize", Observe: s.observe,
 	})
 	if err != nil {
 		return err

@@ -52,7 +52,6 @@ func (s *server) table() []entry {
 		{"image", "Gives a small image", ``, ``, reads, fixed(`{"content":[{"type":"image","data":"` + base64.StdEncoding.EncodeToString(pixel) + `","mimeType":"image/png"}]}`)},
 		{"big", "Gives a large text", `"bytes":{"type":"integer","default":5000000}`, ``, reads, large},
 		{"counter", "Counts its calls", ``, ``, changes, s.count1},
-		{"effect", "Writes a line for each call", `"id":{"type":"string"},"ms":{"type":"integer","default":0}`, ``, changes, s.effect},
 		{"structured", "Gives structured content", ``, ``, reads, fixed(`{"content":[{"type":"text","text":"one record"}],"structuredContent":{"id":9007199254740993,"value":1.0},"x-vendor":{"kept":true}}`)},
 		{"empty", "Gives nothing", ``, ``, reads, fixed(`{"content":[]}`)},
 		{"weird", "Gives content of an unknown kind", ``, ``, reads, fixed(`{"content":[{"type":"weird","x":9007199254740993}]}`)},
@@ -105,6 +104,9 @@ func (s *server) counted(name string, call handler) handler {
 			}
 		})
 		defer s.count(func(st *Stats) { st.InFlight-- })
+		if err := s.effect(r.Key, name); err != nil {
+			return nil, err
+		}
 		return call(ctx, r)
 	}
 }
@@ -218,33 +220,18 @@ func (s *server) count1(context.Context, *mcp.ToolRequest) (json.RawMessage, err
 	return textResult(fmt.Sprint(n)), nil
 }
 
-// effect writes one line, the call's key, once: what a kill test counts.
-func (s *server) effect(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
-	in, err := arguments[struct {
-		ID string
-		Ms int
-	}](r)
+// effect appends a line for a call, before it does anything: what a kill test
+// counts.
+func (s *server) effect(key, name string) error {
+	if s.o.Effects == "" {
+		return nil
+	}
+	f, err := os.OpenFile(s.o.Effects, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if s.o.Effects != "" {
-		f, err := os.OpenFile(s.o.Effects, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err != nil {
-			return nil, err
-		}
-		_, err = fmt.Fprintf(f, "%s %s\n", r.Key, in.ID)
-		if cerr := f.Close(); err == nil {
-			err = cerr
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	select {
-	case <-time.After(time.Duration(min(in.Ms, 60_000)) * time.Millisecond):
-	case <-ctx.Done():
-	}
-	return textResult("done " + in.ID), nil
+	_, err = fmt.Fprintf(f, "%s %s\n", key, name)
+	return errors.Join(err, f.Close())
 }
 
 func (s *server) crash(context.Context, *mcp.ToolRequest) (json.RawMessage, error) {
