@@ -61,7 +61,7 @@ func TestScript(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, "home")
-			if err := os.Mkdir(home, 0o700); err != nil {
+			if err := os.MkdirAll(home, 0o700); err != nil {
 				return err
 			}
 			env.Setenv("HOME", home)
