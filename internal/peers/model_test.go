@@ -99,7 +99,8 @@ func (p *peers) aimock(t *testing.T, fixtures any) string {
 	if err := os.WriteFile(file, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	log := background(t, nil, p.node, p.bin(t, "@copilotkit", "aimock", "dist", "cli.js"),
+	strict := []string{"AIMOCK_STRICT_TURN_INDEX=1"}
+	log := background(t, strict, p.node, p.bin(t, "@copilotkit", "aimock", "dist", "cli.js"),
 		"-h", "127.0.0.1", "-p", "0", "--chunk-size", "7", "--validate-on-load", "--strict", "-f", file)
 	listening := regexp.MustCompile(`listening on (http://[0-9.:]+)`)
 	for range 200 {
@@ -138,8 +139,12 @@ func fixtures(note string) []m {
 			m{"match": m{"userMessage": "busy", "model": model}, "response": m{"content": "At last."}})
 	}
 	return append(list,
-		m{"match": m{"userMessage": "picture", "hasToolResult": false}, "response": m{"toolCalls": []m{{"name": "get-tiny-image", "arguments": m{}}}}},
-		m{"match": m{"userMessage": "picture", "hasToolResult": true}, "response": m{"content": "A logo."}})
+		m{"match": m{"userMessage": "write it down", "turnIndex": 0}, "response": m{"toolCalls": []m{
+			{"name": "write_file", "arguments": m{"path": filepath.Join(filepath.Dir(note), "written.txt"), "content": "käse"}}}}},
+		m{"match": m{"userMessage": "write it down", "turnIndex": 1, "toolResultContains": "written.txt"}, "response": m{"content": "Written."}},
+		m{"match": m{"userMessage": "picture", "turnIndex": 0}, "response": m{"toolCalls": []m{{"name": "get-tiny-image", "arguments": m{}}}}},
+		// Chat Completions takes no image in a tool message: it follows as a user's.
+		m{"match": m{"turnIndex": 1}, "response": m{"content": "A logo."}})
 }
 
 // report is what `run -o json` prints.
@@ -239,6 +244,35 @@ func (p *peers) testModels(t *testing.T) {
 					t.Errorf("the second request has no %s\n%s", format.image, o)
 				}
 			})
+			t.Run("a call that asks waits for another process", func(t *testing.T) {
+				o := s.Run(t, "run", "-c", "tenon.yaml", "--model", format.model, "-o", "json", "Please write it down")
+				r := clitest.Decode[report](t, o)
+				written := filepath.Join(s.Dir, "written.txt")
+				if _, err := os.Stat(written); o.Status != 8 || r.State != "input_required" || err == nil {
+					t.Fatalf("want a run that waits, and no file yet\n%s", o)
+				}
+				s.OK(t, "approvals", "allow", r.Run, "-c", "tenon.yaml")
+				if o := s.OK(t, "runs", "resume", r.Run, "-c", "tenon.yaml"); o.Out != "Written.\n" {
+					t.Errorf("not the answer\n%s", o)
+				}
+				if b, err := os.ReadFile(written); err != nil || string(b) != "käse" {
+					t.Errorf("the file is %q, %v", b, err)
+				}
+				if err := os.Remove(written); err != nil {
+					t.Error(err)
+				}
+			})
+			t.Run("recorded and replayed", func(t *testing.T) {
+				args := []string{"run", "-c", "tenon.yaml", "--model", format.model, "What is the secret?"}
+				was := s.OK(t, append(args, "--record", "cassette-"+format.model)...)
+				wire.take()
+				if o := s.OK(t, append(args, "--replay", "cassette-"+format.model)...); o.Out != was.Out {
+					t.Errorf("it was %s and is\n%s", was, o)
+				}
+				if q := wire.take(); len(q) != 0 {
+					t.Errorf("replaying asked the model %d times", len(q))
+				}
+			})
 			t.Run("a question that the server refuses", func(t *testing.T) {
 				o := s.Run(t, "run", "-c", "tenon.yaml", "--model", format.model, "--no-tools", "-o", "json", "Something else?")
 				if o.Status == 0 || !strings.Contains(o.ErrOut, "404") && !strings.Contains(o.ErrOut, "503") && !strings.Contains(o.ErrOut, "fixture") {
@@ -301,8 +335,8 @@ func aimockJournal(t *testing.T, address string) {
 			whole[entry.Path]++
 		}
 	}
-	if whole["/v1/messages"] != 2 || whole["/v1/chat/completions"] != 2 {
-		t.Errorf("requests with all three calls by path: %v, want 2 each", whole)
+	if whole["/v1/messages"] != 3 || whole["/v1/chat/completions"] != 3 {
+		t.Errorf("requests with all three calls by path: %v, want 3 each", whole)
 	}
 }
 

@@ -64,7 +64,7 @@ func (p *peers) testStdio(t *testing.T) {
 		if b, err := os.ReadFile(file); err != nil || string(b) != "käse\nwine\n" {
 			t.Errorf("the file is %q, %v", b, err)
 		}
-		if o := s.OK(t, append([]string{"tools", "call", "read_text_file", "path=" + file, "tail:=1"}, server...)...); !strings.HasPrefix(o.Out, "wine\n") {
+		if o := s.OK(t, append([]string{"tools", "call", "read_text_file", "path=" + file, "tail:=2"}, server...)...); o.Out != "wine\n" {
 			t.Errorf("not the last line\n%s", o)
 		}
 		if o := s.OK(t, append([]string{"tools", "call", "list_directory", "path=" + s.Dir}, server...)...); !strings.Contains(o.Out, "[FILE] a note.txt") {
@@ -169,9 +169,11 @@ func (s shell) everything(t *testing.T, server ...string) {
 	t.Run("progress", func(t *testing.T) {
 		o := s.OK(t, call("trigger-long-running-operation", "duration:=0.8", "steps:=4", "-o", "jsonl")...)
 		type line struct {
-			Kind    string
-			Data    struct{ Progress, Total float64 }
-			Content []struct{ Text string }
+			Kind string
+			Data struct {
+				Progress, Total float64
+				Content         []struct{ Text string }
+			}
 		}
 		all := clitest.Lines[line](t, o)
 		last := 0.0
@@ -182,7 +184,7 @@ func (s shell) everything(t *testing.T, server ...string) {
 			last = l.Data.Progress
 		}
 		// A notice may be left out where the next is there already, not all.
-		if result := all[len(all)-1]; len(all) < 3 || len(result.Content) != 1 || !strings.Contains(result.Content[0].Text, "Steps: 4") {
+		if result := all[len(all)-1]; len(all) < 3 || result.Kind != "result" || len(result.Data.Content) != 1 || !strings.Contains(result.Data.Content[0].Text, "Steps: 4") {
 			t.Errorf("want progress and the result\n%s", o)
 		}
 	})
