@@ -96,7 +96,10 @@ func errorJSON(err error) any {
 		Message string          `json:"message"`
 		Data    json.RawMessage `json:"data,omitempty"`
 		Errors  config.Errors   `json:"errors,omitempty"`
-	}{Code: errorCode(err), Message: err.Error(), Data: errorData(err)}
+	}{Code: errorCode(err), Message: err.Error()}
+	if te := (*tenon.Error)(nil); errors.As(err, &te) {
+		e.Data = te.Data
+	}
 	errors.As(err, &e.Errors)
 	return e
 }

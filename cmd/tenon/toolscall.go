@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"os"
 	"strings"
 
@@ -211,13 +210,4 @@ func contentNote(c tenon.Content) string {
 		parts = append(parts, plural(base64.RawStdEncoding.DecodedLen(len(strings.TrimRight(c.Data, "="))), "byte"))
 	}
 	return "[" + safeLine(strings.Join(parts, " ")) + "; -o json shows it]"
-}
-
-// errorData finds the data that a peer sent with an error.
-func errorData(err error) json.RawMessage {
-	var e interface{ ErrorData() json.RawMessage }
-	if errors.As(err, &e) {
-		return e.ErrorData()
-	}
-	return nil
 }
