@@ -1,0 +1,197 @@
+package kill
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/tenonhq/tenon/internal/clitest"
+)
+
+// check holds a run that has ended against what was said and done.
+func (f *field) check(t *testing.T, run string, said []event) {
+	t.Helper()
+	f.known[run] = true
+	journal := clitest.Lines[event](t, f.OK(t, "runs", "events", run, "-c", "tenon.yaml", "-o", "jsonl"))
+	for i, e := range journal {
+		if e.Seq != uint64(i+1) || e.Run != run {
+			t.Fatalf("run %s: event %d of run %s stands at place %d", run, e.Seq, e.Run, i+1)
+		}
+	}
+	for _, e := range said {
+		if e.Seq > uint64(len(journal)) || !same(e, journal[e.Seq-1]) {
+			t.Errorf("run %s: event %d (%s of step %s) was said and is lost", run, e.Seq, e.Kind, e.Step)
+		}
+	}
+	f.events += len(journal)
+	f.acked += len(said)
+	if last := journal[len(journal)-1]; last.Kind != "done" || !strings.Contains(string(last.Data), "all done") {
+		t.Errorf("run %s: the last event is %s %s", run, last.Kind, last.Data)
+	}
+	effects := f.effectsOf(t, run)
+	calls := 0
+	for step, c := range callsOf(t, run, journal) {
+		calls++
+		f.checkCall(t, run, step, c, effects[step])
+		delete(effects, step)
+	}
+	if want := 3*turns + 1; calls != want {
+		t.Errorf("run %s: %d calls, want %d", run, calls, want)
+	}
+	for step, n := range effects {
+		t.Errorf("run %s: step %s had %d effects and stands in no journal", run, step, n)
+	}
+	f.checkHistory(t, run)
+}
+
+func same(a, b event) bool {
+	return a.Run == b.Run && a.Seq == b.Seq && a.Step == b.Step && a.Kind == b.Kind && string(a.Data) == string(b.Data)
+}
+
+// call is what the journal says about a tool call.
+type call struct {
+	tool          string
+	starts        int
+	ends          []string // result, unknown, failed
+	startAfterEnd bool
+}
+
+func callsOf(t *testing.T, run string, journal []event) map[string]*call {
+	t.Helper()
+	calls := map[string]*call{}
+	for _, e := range journal {
+		if e.Kind == "proposed" {
+			var p struct{ Name string }
+			if err := json.Unmarshal(e.Data, &p); err != nil {
+				t.Fatalf("run %s: %s: %v", run, e.Data, err)
+			}
+			if calls[e.Step] != nil {
+				t.Errorf("run %s: step %s is proposed twice", run, e.Step)
+			}
+			calls[e.Step] = &call{tool: p.Name}
+		}
+		c := calls[e.Step]
+		if c == nil {
+			continue
+		}
+		switch e.Kind {
+		case "started":
+			var s struct{ Kind string }
+			if err := json.Unmarshal(e.Data, &s); err != nil {
+				t.Fatalf("run %s: %s: %v", run, e.Data, err)
+			}
+			if s.Kind == "tool" {
+				c.starts++
+				c.startAfterEnd = c.startAfterEnd || len(c.ends) > 0
+			}
+		case "result", "unknown":
+			c.ends = append(c.ends, e.Kind)
+		case "failed":
+			var s struct{ Retry bool }
+			if err := json.Unmarshal(e.Data, &s); err != nil {
+				t.Fatalf("run %s: %s: %v", run, e.Data, err)
+			}
+			if !s.Retry {
+				c.ends = append(c.ends, e.Kind)
+			}
+		}
+	}
+	return calls
+}
+
+// checkCall holds one call against its effects.
+func (f *field) checkCall(t *testing.T, run, step string, c *call, did int) {
+	t.Helper()
+	say := func(format string, args ...any) {
+		t.Errorf("run %s: step %s (%s, %d starts, ends %v, %d effects): %s", run, step, c.tool, c.starts, c.ends, did, fmt.Sprintf(format, args...))
+	}
+	if len(c.ends) != 1 {
+		say("it must end exactly once")
+		return
+	}
+	if c.startAfterEnd {
+		say("it was made again after its end")
+	}
+	if did > c.starts {
+		say("more effects than starts")
+	}
+	switch end := c.ends[0]; {
+	case end == "failed":
+		say("nothing failed here")
+	case c.tool == safeTool && end != "result":
+		say("a call that may be repeated must end with its result")
+	case c.tool != safeTool && did > 1:
+		say("an unsafe call took effect more than once")
+	case end == "result" && did == 0:
+		say("a result without an effect")
+	case end == "unknown":
+		f.unknown++
+	default:
+		f.results++
+		f.redone += c.starts - 1
+	}
+}
+
+// effectsOf counts the effects of a run by step. The test server writes the
+// call's idempotency key, which is the run's id and the step's.
+func (f *field) effectsOf(t *testing.T, run string) map[string]int {
+	t.Helper()
+	b, err := os.ReadFile(f.effects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	for line := range strings.Lines(string(b)) {
+		if _, rest, ok := strings.Cut(line, run+"/"); ok {
+			step := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789."))]
+			counts[step]++
+		}
+	}
+	return counts
+}
+
+// checkHistory reads the conversation that the next question would begin with:
+// each call has exactly one result, in the message right after it, in order.
+func (f *field) checkHistory(t *testing.T, run string) {
+	t.Helper()
+	type part struct {
+		Type         string
+		Call, Result *struct{ ID, Name string }
+	}
+	type message struct {
+		Role  string
+		Parts []part
+	}
+	session := clitest.Decode[struct{ Session string }](t, f.OK(t, "runs", "show", run, "-c", "tenon.yaml", "-o", "json")).Session
+	o := f.OK(t, "sessions", "show", session, "-c", "tenon.yaml", "-o", "json")
+	var open []string
+	results := 0
+	for _, m := range clitest.Decode[struct{ Messages []message }](t, o).Messages {
+		var answers []string
+		for _, p := range m.Parts {
+			switch {
+			case p.Result != nil:
+				answers = append(answers, p.Result.ID)
+			case len(open) > 0 && m.Role != "tool":
+				t.Errorf("run %s: the calls %q have no results before a message of %s", run, open, m.Role)
+			}
+		}
+		if m.Role == "tool" {
+			if strings.Join(answers, " ") != strings.Join(open, " ") {
+				t.Errorf("run %s: the results of %q follow the calls %q", run, answers, open)
+			}
+			results += len(answers)
+			open = nil
+		}
+		for _, p := range m.Parts {
+			if p.Call != nil {
+				open = append(open, p.Call.ID)
+			}
+		}
+	}
+	if len(open) > 0 || results != 3*turns+1 {
+		t.Errorf("run %s: %d results, and the calls %q without", run, results, open)
+	}
+}

@@ -1,0 +1,255 @@
+// Package kill kills the built binary with SIGKILL while it works on runs, and
+// holds the journals against what the processes had said and what their tools
+// had done.
+//
+//	test ──kill -9──► tenon run, runs resume ──stdio──► tenon testserver ──► the effects file
+//	  └─ afterwards: runs events, runs show, sessions show, and the effects file
+//
+// The tests of engine/local kill the engine alone, many times a second. Here it
+// is the whole program, with real servers as processes of their own that see
+// their host die, and with people's verbs: approvals allow, runs resume. Ten
+// kills in go test, TENON_KILLS of them otherwise.
+package kill
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tenonhq/tenon/internal/clitest"
+)
+
+const (
+	turns   = 6 // of a run, each with parallel calls
+	asking  = 3 // the turn with a call that needs a decision
+	envKill = "TENON_KILLS"
+)
+
+// The tools of a turn. Both servers are the same program; the file says what
+// may be repeated.
+const (
+	safeTool   = "safe_slow"   // idempotent by configuration
+	unsafeTool = "unsafe_slow" // must take effect at most once
+	askedTool  = "unsafe_add"  // the same, and a person is asked
+)
+
+func TestKill(t *testing.T) {
+	kills := 10
+	if s := os.Getenv(envKill); s != "" {
+		var err error
+		if kills, err = strconv.Atoi(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := newField(t)
+	began := time.Now()
+	for f.killed < kills && !t.Failed() {
+		f.play(t, kills)
+	}
+	f.resumeLost(t)
+	if f.unknown == 0 && kills >= 100 {
+		t.Errorf("no kill met an unsafe call in flight: the test does not test what it should")
+	}
+	t.Logf("%s: %s", time.Since(began).Round(time.Millisecond), f.tally)
+}
+
+// tally counts what was seen.
+type tally struct {
+	killed, runs, events, acked, results, unknown, redone int
+}
+
+func (n tally) String() string {
+	return fmt.Sprintf("%d kills, %d runs, %d events (%d acknowledged, 0 lost), %d finished calls (0 repeated), %d unknown, %d safe calls made again",
+		n.killed, n.runs, n.events, n.acked, n.results, n.unknown, n.redone)
+}
+
+// field is a store with its configuration, where runs are killed.
+type field struct {
+	*clitest.Shell
+	tally
+	effects string
+	known   map[string]bool // runs whose id was seen
+}
+
+func newField(t *testing.T) *field {
+	t.Helper()
+	f := &field{Shell: clitest.NewShell(t, clitest.Build(t, filepath.Join("..", ".."), "./cmd/tenon")), known: map[string]bool{}}
+	f.effects = filepath.Join(f.Dir, "effects")
+	f.WriteFile(t, "tenon.yaml", fmt.Sprintf(`version: 1
+servers:
+  safe: &server
+    command: %q
+    args: [testserver, --stdio, --effects, %q]
+    include: [slow, add]
+  unsafe: *server
+tools:
+  safe_slow: {server: safe, remote_name: slow, annotations: {read_only: false, idempotent: true}, policy: {approval: never}}
+  unsafe_slow: {server: unsafe, remote_name: slow, annotations: {read_only: false, idempotent: false}, policy: {approval: never}}
+  unsafe_add: {server: unsafe, remote_name: add, annotations: {read_only: false, idempotent: false}, policy: {approval: always}}
+limits: {max_turns: 20}
+`, f.Tenon, f.effects))
+	return f
+}
+
+// event is a line of -o jsonl.
+type event struct {
+	Run  string          `json:"run"`
+	Seq  uint64          `json:"seq"`
+	Step string          `json:"step"`
+	Kind string          `json:"kind"`
+	Data json.RawMessage `json:"data"`
+}
+
+// script writes the model of a run: every turn calls a safe and two unsafe tools
+// at once, one turn calls a tool that asks as well.
+func (f *field) script(t *testing.T, n int) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("steps:\n")
+	for i := range turns {
+		fmt.Fprintf(&b, "  - text: turn %d\n    delay: 5ms\n    calls:\n", i+1)
+		for j := range 3 {
+			tool := unsafeTool
+			if j == 1 {
+				tool = safeTool
+			}
+			fmt.Fprintf(&b, "      - {name: %s, arguments: {ms: %d}}\n", tool, 10+20*j)
+		}
+		if i+1 == asking {
+			fmt.Fprintf(&b, "      - {name: %s, arguments: {a: %d, b: 1}}\n", askedTool, n)
+		}
+	}
+	b.WriteString("  - text: all done\n")
+	return f.WriteFile(t, fmt.Sprintf("script-%d.yaml", n), b.String())
+}
+
+// life is one process that works on a run, from its start to its end or to the
+// kill.
+type life struct {
+	events []event
+	status int // -1: killed
+	stderr string
+}
+
+// live runs a command, kills its process group after the given time if that is
+// not zero, and returns what the process had said until then.
+func (f *field) live(t *testing.T, kill time.Duration, args ...string) life {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), clitest.Patience)
+	defer cancel()
+	cmd := f.Command(ctx, append(args, "-c", "tenon.yaml", "-o", "jsonl")...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ownGroup(cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	end := time.AfterFunc(kill, func() { killGroup(cmd) })
+	if kill == 0 {
+		end.Stop()
+	}
+	var l life
+	r := bufio.NewReader(out)
+	for {
+		line, err := r.ReadBytes('\n')
+		if err == io.EOF {
+			break // what stands there without a line's end was not said
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var e event
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatalf("line %q: %v", line, err)
+		}
+		if e.Seq > 0 {
+			l.events = append(l.events, e)
+		}
+	}
+	end.Stop()
+	_ = cmd.Wait() // the status says it
+	l.status, l.stderr = cmd.ProcessState.ExitCode(), stderr.String()
+	if ctx.Err() != nil {
+		t.Fatalf("%v hangs:\n%s", args, l.stderr)
+	}
+	return l
+}
+
+// play takes one run to its end, through kills at random times.
+func (f *field) play(t *testing.T, kills int) {
+	t.Helper()
+	f.runs++
+	args := []string{"run", "--no-input", "--model", "script:" + f.script(t, f.runs), "go"}
+	run := ""
+	var said []event
+	for range 200 {
+		var after time.Duration
+		if f.killed < kills {
+			after = time.Millisecond + rand.N(450*time.Millisecond)
+		}
+		l := f.live(t, after, args...)
+		said = append(said, l.events...)
+		if len(said) > 0 {
+			run = said[0].Run
+		}
+		switch l.status {
+		case -1:
+			f.killed++
+		case 8:
+			f.decide(t, run)
+		case 0:
+			f.check(t, run, said)
+			return
+		default:
+			t.Fatalf("run %s ended with status %d:\n%s", run, l.status, l.stderr)
+		}
+		if run != "" {
+			args = []string{"runs", "resume", "--no-input", run}
+		}
+	}
+	t.Fatalf("run %s does not come to its end", run)
+}
+
+// decide allows what a run waits for, from a process of its own.
+func (f *field) decide(t *testing.T, run string) {
+	t.Helper()
+	f.OK(t, "approvals", "allow", run, "-c", "tenon.yaml")
+}
+
+// resumeLost ends the runs that were killed before they had said their id.
+func (f *field) resumeLost(t *testing.T) {
+	t.Helper()
+	type row struct{ ID, State string }
+	o := f.OK(t, "runs", "list", "-n", "100000", "-c", "tenon.yaml", "-o", "json")
+	for _, r := range clitest.Decode[[]row](t, o) {
+		if f.known[r.ID] || t.Failed() {
+			continue
+		}
+		f.runs++
+		for range 3 {
+			l := f.live(t, 0, "runs", "resume", "--no-input", r.ID)
+			if l.status == 8 {
+				f.decide(t, r.ID)
+				continue
+			}
+			if l.status != 0 {
+				t.Fatalf("run %s ended with status %d:\n%s", r.ID, l.status, l.stderr)
+			}
+			break
+		}
+		f.check(t, r.ID, nil)
+	}
+}

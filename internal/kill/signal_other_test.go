@@ -1,0 +1,11 @@
+//go:build !unix
+
+package kill
+
+import "os/exec"
+
+// ownGroup does nothing where there are no process groups.
+func ownGroup(*exec.Cmd) {}
+
+// killGroup ends a command, which may have ended by itself.
+func killGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }

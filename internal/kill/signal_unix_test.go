@@ -1,0 +1,15 @@
+//go:build unix
+
+package kill
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// ownGroup makes a command the leader of a process group.
+func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// killGroup ends a command and all of its group at once. It may have ended by
+// itself.
+func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
