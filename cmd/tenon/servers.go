@@ -47,7 +47,7 @@ func newServersList(a *app) *cobra.Command {
 			return printList(a, list, []string{"name", "state", "transport", "protocol", "tools", "target"}, func(s serverInfo) []string {
 				target := s.Target
 				if s.Error != nil {
-					target = s.Error.Message
+					target = strings.TrimPrefix(s.Error.Message, "could not start MCP server '"+s.Name+"': ")
 				}
 				return []string{s.Name, string(s.State), s.Transport, s.Protocol, count(s.Tools), target}
 			})
@@ -148,7 +148,9 @@ func (a *app) printServer(s serverInfo) error {
 		line("phases", "%s", strings.Join(phases, ", "))
 	}
 	if s.Error != nil {
-		line("error", "%s", s.Error.Message)
+		for i, l := range wrap(s.Error.Message, a.width()-13) {
+			line([]string{"error", ""}[min(i, 1)], "%s", l)
+		}
 	} else {
 		for i, l := range wrap(fmt.Sprintf("%d: %s", len(s.ToolNames), strings.Join(s.ToolNames, ", ")), a.width()-13) {
 			line([]string{"tools", ""}[min(i, 1)], "%s", l)
