@@ -29,8 +29,8 @@ import (
 )
 
 const (
-	turns   = 6 // of a run, each with parallel calls
-	asking  = 3 // the turn with a call that needs a decision
+	turns   = 12 // of a run, each with parallel calls
+	asking  = 4 // the turn with a call that needs a decision
 	envKill = "TENON_KILLS"
 )
 
@@ -157,9 +157,9 @@ func (f *field) live(t *testing.T, kill time.Duration, args ...string) life {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	end := time.AfterFunc(kill, func() { killGroup(cmd) })
-	if kill == 0 {
-		end.Stop()
+	stop := func() bool { return false }
+	if kill > 0 {
+		stop = time.AfterFunc(kill, func() { killGroup(cmd) }).Stop
 	}
 	var l life
 	r := bufio.NewReader(out)
@@ -179,7 +179,7 @@ func (f *field) live(t *testing.T, kill time.Duration, args ...string) life {
 			l.events = append(l.events, e)
 		}
 	}
-	end.Stop()
+	stop()
 	_ = cmd.Wait() // the status says it
 	l.status, l.stderr = cmd.ProcessState.ExitCode(), stderr.String()
 	if ctx.Err() != nil {

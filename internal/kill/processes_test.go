@@ -190,8 +190,8 @@ func (f *field) decideTwice(t *testing.T) {
 	}
 }
 
-// oneOwner: a second process cannot take a run that somebody works on, and takes
-// it once that process is dead.
+// oneOwner: a second process that resumes a run that somebody works on follows
+// it, and does none of its work.
 func (f *field) oneOwner(t *testing.T) {
 	b := f.begin(t, f.WriteFile(t, "slow.yaml", `steps:
   - calls: [{name: safe_slow, arguments: {ms: 1500}}]
@@ -209,7 +209,7 @@ func (f *field) oneOwner(t *testing.T) {
 			starts++
 		}
 	}
-	if did := f.effectsOf(t, b.run)["1.0"]; starts != 1 || did != 1 {
+	if did := f.effectsOf(t, b.run)["1.0"]; starts != 1 || did != 1 || second.status != 0 {
 		t.Errorf("the call was started %d times and took effect %d times; the second process ended with status %d:\n%s", starts, did, second.status, second.stderr)
 	}
 }
