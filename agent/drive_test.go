@@ -194,8 +194,7 @@ func schedule(t *testing.T, seed uint64) {
 	if r.IntN(3) == 0 {
 		spec.MaxTokens = 1 + r.IntN(60)
 	}
-	var d *driver
-	d = newDriver(t, spec, func(c tenon.Command) []tenon.Event {
+	d := newDriver(t, spec, func(c tenon.Command) []tenon.Event {
 		switch c.Kind {
 		case agent.CommandModel, agent.CommandFinal:
 			if turns++; r.IntN(5) == 0 {

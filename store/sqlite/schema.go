@@ -27,7 +27,7 @@ const applicationID = 0x74656e6f
 // many small values takes longer than to store them. UNIQUE(run, seq) holds over
 // all of them, since every append begins right after the last event. That the
 // run is there is checked by every append, so the row need not refer to it.
-var migrations = []string{1 - 1: `
+var migrations = []string{`
 CREATE TABLE runs (
 	n          INTEGER PRIMARY KEY,
 	id         TEXT NOT NULL UNIQUE,

@@ -29,9 +29,7 @@ func Main() {
 	if v == "" {
 		return
 	}
-	if err := child(v); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
+	fmt.Fprintln(os.Stderr, child(v)) // it ends by being killed, else by an error
 	os.Exit(1)
 }
 
