@@ -30,7 +30,7 @@ import (
 
 const (
 	turns   = 12 // of a run, each with parallel calls
-	asking  = 4 // the turn with a call that needs a decision
+	asking  = 4  // the turn with a call that needs a decision
 	envKill = "TENON_KILLS"
 )
 
