@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -43,14 +44,17 @@ func saveDocuments(dir string, measured []figure) error {
 		return fmt.Errorf("reading %s: %w; remove it to begin anew", path, err)
 	}
 	all := merge(old, measured)
-	b, err = json.MarshalIndent(all, "", "  ")
-	if err != nil {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false) // a goal reads "<= 2.0"
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(all); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(path, append(b, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "figures.md"), []byte(table(all)), 0o644)

@@ -164,11 +164,6 @@ func (s *session) add(id, name, unit string, values []float64) {
 		number(rounded(percentile(values, 0))), number(rounded(percentile(values, 100))), note)
 }
 
-// addOnce records a figure that is the same in every round, such as a size.
-func (s *session) addOnce(id, name, unit string, value float64) {
-	s.add(id, name, unit, []float64{value})
-}
-
 // say tells the user something about the measurement.
 func (s *session) say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "  "+format+"\n", args...)
