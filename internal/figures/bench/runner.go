@@ -63,6 +63,7 @@ func (r *Runner) Do(o Order) (Report, error) {
 func (r *Runner) report() (Report, error) {
 	var rep Report
 	if err := r.dec.Decode(&rep); err != nil {
+		r.Close() // its last words on stderr may be on their way
 		return Report{}, r.explain(err)
 	}
 	if rep.Error != "" {
