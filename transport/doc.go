@@ -10,8 +10,8 @@
 // jsonrpc.Exchanger: a request carries its own answer, and the call runs in the
 // goroutine of its caller, so that HTTP costs no hop of ours.
 //
-// Both ends are here: [DialStdio] and [DialHTTP] for a host, [Lines] and
-// [Handler] for the listen ends that tests and the gateway need.
+// [DialStdio] and [DialHTTP] are for a host. [NewLines] serves the listen end of
+// stdio as well; that of HTTP is with the server in package mcp.
 //
 // Whatever comes from the other side is bounded: message size before a line or
 // event has ended and after decompression, the size of the queue of outgoing
