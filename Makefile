@@ -69,7 +69,7 @@ peers: $(PEERS)/ready
 $(PEERS)/ready: internal/peers/package.json internal/peers/package-lock.json
 	mkdir -p $(PEERS)
 	cp $^ $(PEERS)/
-	cd $(PEERS) && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error
+	cd $(PEERS) && npm ci --no-audit --no-fund --ignore-scripts --prefer-offline --loglevel=error
 	touch $@
 
 # The long runs: an hour or more.
