@@ -259,10 +259,14 @@ func (h *HTTP) post(ctx context.Context, m jsonrpc.Outgoing) (*http.Response, *h
 		}
 		// The body is copied because a round tripper may read it after it has
 		// returned, and the caller's buffer is used again.
-		body := bytes.NewReader(append([]byte(nil), m.Body...))
+		body := append([]byte(nil), m.Body...)
 		req := (&http.Request{Method: http.MethodPost, URL: target, Host: target.Host, Header: header,
-			Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-			Body: io.NopCloser(body), ContentLength: int64(len(m.Body))}).WithContext(ctx)
+			Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(body)),
+			Body: io.NopCloser(bytes.NewReader(body)),
+			// With it net/http sends again what certainly did not reach the server,
+			// as on an idle connection that was closed in the meantime.
+			GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
+		}).WithContext(ctx)
 		resp, err := h.rt.RoundTrip(req)
 		if err != nil {
 			return nil, st, h.lost(ctx, err)

@@ -1,0 +1,103 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/mcp"
+	"github.com/tenonhq/tenon/transport"
+)
+
+// TestW10_ForgottenSession also holds that the call is made once in the new
+// session, and that many callers share it.
+func TestW10_ForgottenSession(t *testing.T) {
+	var calls, starts atomic.Int32
+	s, err := mcp.NewServer(mcp.ServerConfig{NoModern: true, Tools: []mcp.ServerTool{tool(`{"name":"x"}`,
+		func(context.Context, *mcp.ToolRequest) (json.RawMessage, error) {
+			calls.Add(1)
+			return json.RawMessage(`{"content":[]}`), nil
+		})},
+		Observe: func(_ context.Context, method string, _ []byte) error {
+			if method == "initialize" {
+				starts.Add(1)
+			}
+			return nil
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var handler atomic.Pointer[http.Handler]
+	fresh := s.HTTP(mcp.HTTPConfig{})
+	handler.Store(&fresh)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*handler.Load()).ServeHTTP(w, r) }))
+	t.Cleanup(web.Close)
+	c := connect(t, mcp.ClientConfig{Dial: func(context.Context) (mcp.Stream, error) {
+		return transport.DialHTTP(transport.HTTPConfig{URL: web.URL})
+	}})
+	restarted := s.HTTP(mcp.HTTPConfig{})
+	handler.Store(&restarted) // it knows no session
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if _, err := c.Call(t.Context(), tenon.Call{Tool: "x"}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if calls.Load() != 8 || starts.Load() != 2 {
+		t.Errorf("%d calls, %d sessions; want 8 and 2", calls.Load(), starts.Load())
+	}
+}
+
+func TestHTTPServerRefuses(t *testing.T) {
+	s, err := mcp.NewServer(mcp.ServerConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := s.HTTP(mcp.HTTPConfig{MaxBody: 1000})
+	tests := []struct {
+		name   string
+		change func(*http.Request)
+		body   string
+		status int
+	}{
+		{"a foreign host", func(r *http.Request) { r.Host = "evil.example" }, `{}`, 403},
+		{"a host that begins like ours", func(r *http.Request) { r.Host = "localhost.evil.example" }, `{}`, 403},
+		{"a foreign origin", func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }, `{}`, 403},
+		{"origin null", func(r *http.Request) { r.Header.Set("Origin", "null") }, `{}`, 403},
+		{"two origins", func(r *http.Request) {
+			r.Header["Origin"] = []string{"http://127.0.0.1", "https://evil.example"}
+		}, `{}`, 403},
+		{"another content type", func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, `{}`, 415},
+		{"too large", func(*http.Request) {}, strings.Repeat(" ", 2000), 413},
+		{"no JSON", func(*http.Request) {}, `{`, 400},
+		{"no session", func(*http.Request) {}, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, 400},
+		{"a session that is not known", func(r *http.Request) { r.Header.Set("Mcp-Session-Id", "x") }, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, 404},
+		{"a header that says something else", func(r *http.Request) {
+			r.Header.Set("MCP-Protocol-Version", mcp.Modern)
+			r.Header.Set("Mcp-Method", "tools/call")
+		}, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, 400},
+		{"a version that is not known", func(r *http.Request) { r.Header.Set("MCP-Protocol-Version", "v999") },
+			`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"v999","io.modelcontextprotocol/clientCapabilities":{}}}}`, 400},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1/mcp", strings.NewReader(tt.body))
+			r.Header.Set("Content-Type", "application/json")
+			tt.change(r)
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			if w.Code != tt.status {
+				t.Errorf("status %d, want %d: %s", w.Code, tt.status, w.Body)
+			}
+		})
+	}
+}
