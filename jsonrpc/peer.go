@@ -53,6 +53,10 @@ type Config struct {
 	// peer, or by CancelRequest. Errors other than *Error become -32603.
 	// Nil: all are refused with -32601.
 	Handle func(ctx context.Context, r *Request) (result []byte, err error)
+	// Quick reports whether a request is answered without waiting for anything. It
+	// is then handled by the reader itself, which saves the hop to a goroutine.
+	// Nil: none is.
+	Quick func(r *Request) bool
 	// Notice takes a notice. It is called from the reader and must not block.
 	Notice func(method string, params []byte)
 	// Abandoned is called when a caller gives up a call that was sent. It must

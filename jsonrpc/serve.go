@@ -27,17 +27,22 @@ func (p *Peer) serve(r *Request) {
 		p.refused.Add(1)
 		return
 	}
-	p.serving.Add(1)
-	go func() {
-		defer p.serving.Done()
-		defer free()
-		body := Body()
-		defer PutBody(body)
-		*body = p.answer(ctx, *body, r)
-		if err := p.stream.Send(p.ctx, Outgoing{Body: *body}); err != nil && p.ctx.Err() == nil {
-			p.log.Debug("an answer was not sent", "method", r.Method, "error", err.Error())
-		}
-	}()
+	if p.cfg.Quick != nil && p.cfg.Quick(r) {
+		p.reply(ctx, free, r)
+		return
+	}
+	p.serving.Go(func() { p.reply(ctx, free, r) })
+}
+
+// reply handles a request that has begun and sends the answer.
+func (p *Peer) reply(ctx context.Context, free func(), r *Request) {
+	defer free()
+	body := Body()
+	defer PutBody(body)
+	*body = p.answer(ctx, *body, r)
+	if err := p.stream.Send(p.ctx, Outgoing{Body: *body}); err != nil && p.ctx.Err() == nil {
+		p.log.Debug("an answer was not sent", "method", r.Method, "error", err.Error())
+	}
 }
 
 // Serve handles a request in the caller's goroutine and appends the answer to

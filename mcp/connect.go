@@ -205,9 +205,13 @@ func (c *Client) reinitialize(ctx context.Context, session string) error {
 	if c.http.Session() != session {
 		return nil // somebody else was faster
 	}
-	c.http.ResetSession(session)
-	_, err := c.initialize(ctx, c.Info().Protocol)
-	return err
+	// The old session stays in use until there is a new one, so that no call goes
+	// out without any.
+	if _, err := c.initialize(ctx, c.Info().Protocol); err != nil {
+		return err
+	}
+	c.http.ResetSession(session) // a server that has no sessions any more
+	return nil
 }
 
 // connectError gives a failed connect its code.

@@ -21,6 +21,9 @@ type ServerTool struct {
 	// as it is; any other error becomes a result with isError. Its context ends
 	// when the caller cancels or is gone.
 	Call func(ctx context.Context, r *ToolRequest) (json.RawMessage, error)
+	// Quick says that Call waits for nothing: no I/O, no timer. Over a stream it is
+	// then run by the reader itself.
+	Quick bool
 }
 
 // ToolRequest is one tools/call as the server sees it.
@@ -149,6 +152,7 @@ func (s *Server) Serve(ctx context.Context, stream jsonrpc.Stream) error {
 	var peer *jsonrpc.Peer
 	peer = jsonrpc.New(stream, jsonrpc.Config{
 		Handle: func(ctx context.Context, r *jsonrpc.Request) ([]byte, error) { return c.handle(ctx, r) },
+		Quick:  func(r *jsonrpc.Request) bool { return r.Method == "tools/call" && s.quick(r.Params) },
 		Notice: func(method string, params []byte) {
 			if s.cfg.Observe != nil {
 				_ = s.cfg.Observe(ctx, method, params) // a notice has no answer
@@ -179,6 +183,18 @@ func (s *Server) Handle(ctx context.Context, r *jsonrpc.Request, version string,
 		defer s.leave(c)
 	}
 	return c.handle(ctx, r)
+}
+
+// quick reports whether a call is one of a tool that waits for nothing.
+func (s *Server) quick(params []byte) bool {
+	if s.cfg.Observe != nil {
+		return false // it may wait
+	}
+	name, _ := jsonrpc.String(jsonrpc.Field(params, "name"))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i, ok := s.byName[name]
+	return ok && s.tools[i].Quick
 }
 
 func (s *Server) join(c *serverConn) {

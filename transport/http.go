@@ -245,8 +245,12 @@ func (h *HTTP) post(ctx context.Context, m jsonrpc.Outgoing) (*http.Response, *h
 	target := h.url
 	for range 4 {
 		header := st.header
-		if st.modern && m.Method != "" || len(m.Header) > 0 {
+		if st.modern && m.Method != "" || len(m.Header) > 0 || m.Method == "initialize" {
 			header = header.Clone()
+			if m.Method == "initialize" { // it begins a session, whatever there was before
+				delete(header, "Mcp-Session-Id")
+				delete(header, "Mcp-Protocol-Version")
+			}
 			if st.modern {
 				header["Mcp-Method"] = []string{m.Method}
 				if m.Name != "" {
