@@ -81,7 +81,7 @@ func results(rs ...*tenon.ToolResult) *tenon.Message {
 }
 
 // TestRA24_NativeBlocks: the document's exchange goes back in native blocks.
-func TestRA24_NativeBlocks(t *testing.T) {
+func Test_RA24_NativeBlocks(t *testing.T) {
 	req := &tenon.Request{
 		System: "You are a helpful assistant.",
 		Messages: []*tenon.Message{
@@ -113,7 +113,7 @@ func golden(t *testing.T, name, got string) {
 
 // TestRA10_ContentForms: content as a string and as a list of blocks is the
 // same message.
-func TestRA10_ContentForms(t *testing.T) {
+func Test_RA10_ContentForms(t *testing.T) {
 	var forms []string
 	for _, in := range []string{`{"role":"user","content":"hi"}`, `{"content":[{"type":"text","text":"hi"}],"role":"user"}`} {
 		m, err := anthropic.DecodeMessage([]byte(in))

@@ -87,7 +87,7 @@ func TestHandMadeStreams(t *testing.T) {
 
 // TestRA12_IncompleteCall: a block without id is ignored, one warning names it, the
 // other calls run.
-func TestRA12_IncompleteCall(t *testing.T) {
+func Test_RA12_IncompleteCall(t *testing.T) {
 	body, err := os.ReadFile("testdata/anthropic-no-id-handmade.sse")
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ func TestOpaquePartsGoBackInPlace(t *testing.T) {
 
 // TestRA13_StopReasons: every word of a provider has its neutral one; an unknown
 // one keeps the raw word.
-func TestRA13_StopReasons(t *testing.T) {
+func Test_RA13_StopReasons(t *testing.T) {
 	for wire, words := range map[string]map[string]tenon.StopReason{
 		"anthropic": {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "max_tokens", "tool_use": "tool_use",
 			"refusal": "content_filter", "pause_turn": "pause", "model_context_window_exceeded": "context_full", "bored": "stop"},

@@ -88,7 +88,7 @@ func (f fixed) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // TestRA29_RecordedStreams replays every recorded stream: split at random by a real
 // server, in single bytes, and cut at every event border.
-func TestRA29_RecordedStreams(t *testing.T) {
+func TestRecordedStreams(t *testing.T) {
 	all := recordings(t)
 	rng := rand.New(rand.NewSource(1))
 	var body []byte

@@ -81,7 +81,7 @@ func read(t *testing.T, dir string, n int) (file, string) {
 
 // TestRA17_ScriptCassette: a script's requests are recorded in native blocks, and
 // the cassette plays back without the script.
-func TestRA17_ScriptCassette(t *testing.T) {
+func Test_RA17_ScriptCassette(t *testing.T) {
 	m, err := script.Parse("three.yaml", []byte(`
 steps:
   - calls: [{name: a, arguments: {x: 1}}, {name: b}, {name: c}]
