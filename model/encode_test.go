@@ -80,7 +80,7 @@ func results(rs ...*tenon.ToolResult) *tenon.Message {
 	return m
 }
 
-// TestRA24_NativeBlocks: the document's exchange goes back in native blocks.
+// Test_RA24_NativeBlocks: the document's exchange goes back in native blocks.
 func Test_RA24_NativeBlocks(t *testing.T) {
 	req := &tenon.Request{
 		System: "You are a helpful assistant.",
@@ -111,7 +111,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// TestRA10_ContentForms: content as a string and as a list of blocks is the
+// Test_RA10_ContentForms: content as a string and as a list of blocks is the
 // same message.
 func Test_RA10_ContentForms(t *testing.T) {
 	var forms []string

@@ -85,7 +85,7 @@ func TestHandMadeStreams(t *testing.T) {
 	}
 }
 
-// TestRA12_IncompleteCall: a block without id is ignored, one warning names it, the
+// Test_RA12_IncompleteCall: a block without id is ignored, one warning names it, the
 // other calls run.
 func Test_RA12_IncompleteCall(t *testing.T) {
 	body, err := os.ReadFile("testdata/anthropic-no-id-handmade.sse")
@@ -128,7 +128,7 @@ func TestOpaquePartsGoBackInPlace(t *testing.T) {
 	}
 }
 
-// TestRA13_StopReasons: every word of a provider has its neutral one; an unknown
+// Test_RA13_StopReasons: every word of a provider has its neutral one; an unknown
 // one keeps the raw word.
 func Test_RA13_StopReasons(t *testing.T) {
 	for wire, words := range map[string]map[string]tenon.StopReason{

@@ -86,7 +86,7 @@ func (f fixed) RoundTrip(req *http.Request) (*http.Response, error) {
 		Body: io.NopCloser(f()), Request: req}, nil
 }
 
-// TestRA29_RecordedStreams replays every recorded stream: split at random by a real
+// TestRecordedStreams replays every recorded stream: split at random by a real
 // server, in single bytes, and cut at every event border.
 func TestRecordedStreams(t *testing.T) {
 	all := recordings(t)

@@ -79,7 +79,7 @@ func read(t *testing.T, dir string, n int) (file, string) {
 	return f, string(data)
 }
 
-// TestRA17_ScriptCassette: a script's requests are recorded in native blocks, and
+// Test_RA17_ScriptCassette: a script's requests are recorded in native blocks, and
 // the cassette plays back without the script.
 func Test_RA17_ScriptCassette(t *testing.T) {
 	m, err := script.Parse("three.yaml", []byte(`
