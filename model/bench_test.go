@@ -27,26 +27,29 @@ func history(n int) []*tenon.Message {
 	return msgs
 }
 
-// BenchmarkEncodeTurn encodes the request of turn n, whose earlier messages
-// were sent before (figure P5.growth: turn 200 at most twice turn 10).
+// BenchmarkEncodeTurn encodes the request of turn n of a conversation whose
+// earlier turns were sent before, as a run does it (figure P5.growth: turn 200
+// at most twice turn 10).
 func BenchmarkEncodeTurn(b *testing.B) {
 	tools := []tenon.Tool{{Name: "get_weather", Description: "Weather", Input: json.RawMessage(`{"type":"object"}`)}}
 	for _, wire := range []string{"anthropic", "chat"} {
 		for _, n := range []int{10, 200} {
 			b.Run(fmt.Sprintf("%s/turn%d", wire, n), func(b *testing.B) {
-				m := open(b, wire, "http://localhost", model.Env{}).(interface {
-					EncodedLen(req *tenon.Request) (int64, error)
-				})
 				old := history(n - 1)
-				req := &tenon.Request{System: "s", Tools: tools, Messages: old}
-				if _, err := m.EncodedLen(req); err != nil {
-					b.Fatal(err)
-				}
 				b.ReportAllocs()
 				for b.Loop() {
 					b.StopTimer()
-					fresh := history(1)[1:]
-					req.Messages = append(old[:len(old):len(old)], fresh...)
+					m := open(b, wire, "http://localhost", model.Env{Transport: &capture{}}).(interface {
+						EncodedLen(req *tenon.Request) (int64, error)
+					})
+					req := &tenon.Request{System: "s", Tools: tools}
+					for _, part := range [][]*tenon.Message{old[:len(old)-2], old} {
+						req.Messages = part
+						if _, err := m.EncodedLen(req); err != nil {
+							b.Fatal(err)
+						}
+					}
+					req.Messages = append(old[:len(old):len(old)], history(1)[1:]...)
 					b.StartTimer()
 					if _, err := m.EncodedLen(req); err != nil {
 						b.Fatal(err)

@@ -10,24 +10,32 @@ import (
 
 // Body is a request body in pieces. The pieces are shared (a message's encoded
 // form is the same slice on every turn), so a body must not be written to, and
-// making one costs the number of its pieces and not its bytes.
+// making one costs the number of its new pieces and not its bytes.
 type Body struct {
-	parts [][]byte
-	size  int64
+	groups [][][]byte
+	own    bool // the last group is this body's, so that it may grow
+	size   int64
 }
 
 // Add appends a piece, which the body keeps.
 func (b *Body) Add(p []byte) {
-	if len(p) > 0 {
-		b.parts = append(b.parts, p)
-		b.size += int64(len(p))
+	if len(p) == 0 {
+		return
 	}
+	b.size += int64(len(p))
+	if !b.own {
+		b.groups = append(b.groups, nil)
+		b.own = true
+	}
+	last := len(b.groups) - 1
+	b.groups[last] = append(b.groups[last], p)
 }
 
-// Grow makes room for n pieces.
-func (b *Body) Grow(n int) {
-	if cap(b.parts)-len(b.parts) < n {
-		b.parts = append(make([][]byte, 0, len(b.parts)+n), b.parts...)
+// share appends pieces that others use too.
+func (b *Body) share(pieces [][]byte, size int64) {
+	if len(pieces) > 0 {
+		b.groups, b.own = append(b.groups, pieces), false
+		b.size += size
 	}
 }
 
@@ -37,57 +45,47 @@ func (b *Body) Len() int64 { return b.size }
 // Bytes returns the body in one piece.
 func (b *Body) Bytes() []byte {
 	out := make([]byte, 0, b.size)
-	for _, p := range b.parts {
-		out = append(out, p...)
+	for _, g := range b.groups {
+		for _, p := range g {
+			out = append(out, p...)
+		}
 	}
 	return out
 }
 
 // Reader returns a new reader over the body; each attempt of a request takes
 // its own.
-func (b *Body) Reader() io.ReadCloser { return &bodyReader{parts: b.parts} }
+func (b *Body) Reader() io.ReadCloser { return &bodyReader{groups: b.groups} }
 
 type bodyReader struct {
-	parts [][]byte
-	off   int // in parts[0]
+	groups [][][]byte // still to come
+	pieces [][]byte   // of the current group, still to come
+	piece  []byte     // the rest of the current one
 }
 
 func (r *bodyReader) Read(p []byte) (int, error) {
 	n := 0
-	for n < len(p) && len(r.parts) > 0 {
-		c := copy(p[n:], r.parts[0][r.off:])
-		n += c
-		if r.off += c; r.off == len(r.parts[0]) {
-			r.parts, r.off = r.parts[1:], 0
+	for n < len(p) {
+		switch {
+		case len(r.piece) > 0:
+			c := copy(p[n:], r.piece)
+			r.piece = r.piece[c:]
+			n += c
+		case len(r.pieces) > 0:
+			r.piece, r.pieces = r.pieces[0], r.pieces[1:]
+		case len(r.groups) > 0:
+			r.pieces, r.groups = r.groups[0], r.groups[1:]
+		case n == 0:
+			return 0, io.EOF
+		default:
+			return n, nil
 		}
-	}
-	if n == 0 && len(p) > 0 {
-		return 0, io.EOF
 	}
 	return n, nil
 }
 
 // Close does nothing; the pieces belong to the body.
 func (r *bodyReader) Close() error { return nil }
-
-// EncodedMessages adds the wire form of every message to the body. Each form
-// starts with a comma (so that the shared bytes need no separator piece), which
-// is left out before the first; a message that has no form adds nothing.
-func (b *Body) EncodedMessages(key string, msgs []*tenon.Message, first bool,
-	encode func(*tenon.Message) ([]byte, error)) error {
-	b.Grow(len(msgs) + 2)
-	for _, m := range msgs {
-		p, err := m.Encoded(key, encode)
-		if err != nil {
-			return err
-		}
-		if first && len(p) > 0 {
-			p, first = p[1:], false
-		}
-		b.Add(p)
-	}
-	return nil
-}
 
 // ToolCache remembers the wire form of the last few tool lists. A run asks with
 // the same list on every turn; lists are recognised by the slice itself, which

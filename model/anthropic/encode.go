@@ -22,6 +22,7 @@ type Model struct {
 	cfg    model.Config // with its defaults
 	quirks model.Quirks
 	tools  model.ToolCache
+	past   model.Conversations
 	key    string // of the memo of encoded messages
 }
 
@@ -84,7 +85,7 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 		h = model.AppendString(h, req.System)
 	}
 	b.Add(append(h, `,"messages":[`...))
-	if err := b.EncodedMessages(m.key, req.Messages, true, m.encodeMessage); err != nil {
+	if err := m.past.Add(b, m.key, req.Messages, true, m.encodeMessage); err != nil {
 		return nil, err
 	}
 	b.Add([]byte("]}"))

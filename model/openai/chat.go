@@ -23,6 +23,7 @@ type Model struct {
 	enc    encoder
 	key    string
 	tools  model.ToolCache
+	past   model.Conversations
 }
 
 // New returns the model of a config whose provider speaks this wire: openai,
@@ -95,7 +96,7 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 		h = append(model.AppendString(h, req.System), '}')
 	}
 	b.Add(h)
-	if err := b.EncodedMessages(m.key, req.Messages, req.System == "", m.enc.message); err != nil {
+	if err := m.past.Add(b, m.key, req.Messages, req.System == "", m.enc.message); err != nil {
 		return nil, err
 	}
 	b.Add([]byte("]}"))
