@@ -90,9 +90,16 @@ const RememberSession = "session"
 // grantKey is a tool's identity in the grants of a session.
 func grantKey(server, remote string) string { return server + "/" + remote }
 
+// The kinds of [Asking].
+const (
+	AskApproval = "approval" // may this call run?
+	AskInput    = "input"    // what the server wants to know
+	AskLimit    = "limit"    // may the run go on past its limit?
+)
+
 // Asking is the data of a wait command: what a person is asked to decide.
 type Asking struct {
-	Kind      string          `json:"kind"` // approval, input
+	Kind      string          `json:"kind"` // AskApproval, AskInput, AskLimit
 	Name      string          `json:"name"`
 	Server    string          `json:"server"`
 	Remote    string          `json:"remote_name"`

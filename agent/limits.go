@@ -74,7 +74,7 @@ func (s *State) atLimit(stop tenon.StopReason, err *tenon.Error) []tenon.Command
 		return []tenon.Command{{Step: s.modelStep(), Kind: CommandFinal, Idempotent: true, Local: p}}
 	case OnLimitConfirm:
 		return []tenon.Command{{Step: s.modelStep(), Kind: tenon.CommandWait, Data: mustJSON(Asking{
-			Kind: "limit", Name: string(stop), Reason: continueQuestion + " " + err.Message})}}
+			Kind: AskLimit, Name: string(stop), Reason: continueQuestion + " " + err.Message})}}
 	}
 	return s.done(tenon.RunFailed, stop, err)
 }

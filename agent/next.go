@@ -98,10 +98,10 @@ func (c *call) command() tenon.Command {
 }
 
 func (c *call) asking() Asking {
-	a := Asking{Kind: "approval", Name: c.tool.Name, Server: c.decision.Server, Remote: c.decision.Remote,
+	a := Asking{Kind: AskApproval, Name: c.tool.Name, Server: c.decision.Server, Remote: c.decision.Remote,
 		Arguments: c.decision.Arguments, Reason: c.decision.Reason}
 	if c.status == asking {
-		a.Kind, a.Requests = "input", c.asked.Requests
+		a.Kind, a.Requests = AskInput, c.asked.Requests
 	}
 	return a
 }

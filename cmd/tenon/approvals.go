@@ -36,6 +36,9 @@ func newApprovalsList(a *app) *cobra.Command {
 				return err
 			}
 			return printList(a, list, []string{"id", "tool", "question", "arguments"}, func(p host.Approval) []string {
+				if p.Kind == agent.AskLimit {
+					return []string{p.ID, "", shorten(p.Title, 40), p.Reason}
+				}
 				return []string{p.ID, p.Server + "." + p.Remote, shorten(p.Title, 40), string(p.Arguments)}
 			})
 		},
@@ -53,6 +56,9 @@ func newApprovalsDecide(a *app, verdict tenon.Verdict) *cobra.Command {
 		Example: "  tenon approvals allow run_06d8k2w5\n  tenon approvals allow run_06d8k2w5/1.0 --args '{\"path\":\"notes.txt\"}'",
 		Args:    args(1, 1, "the approval's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if r.Remember != "" && r.Remember != agent.RememberSession {
+				return tenon.Errorf(tenon.CodeInvalid, "--remember %s: the only value is session", r.Remember)
+			}
 			if cmd.Flags().Changed("args") {
 				o, err := object(edited)
 				if err != nil {
@@ -70,6 +76,7 @@ func newApprovalsDecide(a *app, verdict tenon.Verdict) *cobra.Command {
 		cmd.Flags().StringVar(&r.Reason, "reason", "", "`TEXT` for the model and the journal")
 		return cmd
 	}
+	cmd.Flags().StringVar(&r.Remember, "remember", "", "`HOW` long it holds: session allows the tool for the rest of the session (default once)")
 	cmd.Flags().StringVar(&edited, "args", "", "other arguments to send, as a `JSON` object")
 	return cmd
 }
@@ -91,6 +98,9 @@ func (a *app) approve(ctx context.Context, id string, r agent.Ruling) (err error
 	var first agent.Ruling
 	if json.Unmarshal(won.Data, &first) == nil && first.Verdict != "" && first.Verdict != r.Verdict {
 		return tenon.Errorf(tenon.CodeConflict, "it was decided before: %s by %s at %s", first.Verdict, first.By, a.when(won.Time))
+	}
+	if p.Kind == agent.AskLimit {
+		p.Server, p.Remote, p.Arguments = "limit", p.Name, nil
 	}
 	said := map[tenon.Verdict]string{tenon.Allow: "allowed", tenon.Deny: "denied"}[r.Verdict]
 	return a.did(map[string]string{"id": p.ID, "run": p.Run, "step": p.Step, "decision": string(r.Verdict)},

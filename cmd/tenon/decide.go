@@ -28,10 +28,13 @@ func (a *app) decide(ctx context.Context, h *host.Host, run string, waiting []te
 		if err := json.Unmarshal(w.Data, &asked); err != nil {
 			return tenon.Errorf(tenon.CodeStore, "what run %s waits for cannot be read: %w", run, err)
 		}
-		if asked.Kind == "input" {
+		if asked.Kind == agent.AskInput {
 			return tenon.Errorf(tenon.CodeWaiting, "tool '%s' of server '%s' asks for input, which this version of tenon cannot give at the terminal; the run waits", asked.Remote, asked.Server)
 		}
-		if yes {
+		if asked.Kind == agent.AskLimit && !a.canAsk() {
+			return errUndecided // --yes is for tool calls; it must not make a run endless
+		}
+		if yes && asked.Kind != agent.AskLimit {
 			if _, err := h.Decide(ctx, run, w.Step, agent.Ruling{Verdict: tenon.Allow, By: byYes}); err != nil {
 				return err
 			}
@@ -67,6 +70,11 @@ func (a *app) decideOne(ctx context.Context, h *host.Host, run, step string, ask
 // showAsking shows exactly what would be sent, and to whom.
 func (a *app) showAsking(asked agent.Asking, more int) {
 	a.note("")
+	if asked.Kind == agent.AskLimit {
+		_, _ = a.err.Write([]byte(a.errStyle(yellow, "a limit is reached") + "\n"))
+		a.note("  %s", safeLine(asked.Reason))
+		return
+	}
 	head := "approval required"
 	if more > 0 {
 		head += " (" + plural(more, "other") + " after this)"
@@ -97,8 +105,12 @@ func niceArgs(args json.RawMessage) string {
 // askRuling asks for one decision.
 func (a *app) askRuling(ctx context.Context, asked agent.Asking) (agent.Ruling, error) {
 	r := agent.Ruling{By: string(tenon.PrincipalLocal)}
+	question := "[y]es once / for this [s]ession / [n]o, or 'n REASON' / [e]dit the arguments: "
+	if asked.Kind == agent.AskLimit {
+		question = "[y]es / [n]o: "
+	}
 	for {
-		answer, err := a.ask(ctx, "[y]es once / [n]o, or 'n REASON' / [e]dit the arguments: ")
+		answer, err := a.ask(ctx, question)
 		if err != nil {
 			return r, errors.Join(errUndecided, err)
 		}
@@ -106,6 +118,9 @@ func (a *app) askRuling(ctx context.Context, asked agent.Asking) (agent.Ruling, 
 		switch strings.ToLower(word) {
 		case "y", "yes":
 			r.Verdict = tenon.Allow
+			return r, nil
+		case "s", "session":
+			r.Verdict, r.Remember = tenon.Allow, agent.RememberSession
 			return r, nil
 		case "n", "no":
 			r.Verdict, r.Reason = tenon.Deny, strings.TrimSpace(rest)
