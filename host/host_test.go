@@ -416,3 +416,27 @@ func TestOpenErrors(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func TestReplayReachesTheSame(t *testing.T) {
+	h := open(t, t.TempDir(), "steps: [{calls: [{name: price, arguments: {thing: tea}}, {name: fail}, {name: nope}]}, {text: done}]", &shop{})
+	r, _ := ask(t, h, host.Question{Text: "q"})
+	again, err := h.Replay(t.Context(), r.Run)
+	if err != nil || !again.Same || again.Commands != 5 { // two model calls, two tool calls, the end
+		t.Errorf("replay %+v, error %v", again, err)
+	}
+}
+
+func TestToolStats(t *testing.T) {
+	h := open(t, t.TempDir(), "steps: [{calls: [{name: price, arguments: {thing: tea}}, {name: fail}, {name: nope}, {name: fail}]}, {text: done}]", &shop{})
+	ask(t, h, host.Question{Text: "q"})
+	list, err := h.ToolStats(t.Context())
+	if err != nil || len(list) != 3 {
+		t.Fatalf("stats %+v, error %v", list, err)
+	}
+	if s := list[0]; s.Name != "fail" || s.Calls != 2 || s.Errors != 2 {
+		t.Errorf("first %+v", s)
+	}
+	if s := list[1]; s.Name != "nope" || s.Denied != 1 {
+		t.Errorf("second %+v", s)
+	}
+}

@@ -154,7 +154,7 @@ func newRoot(a *app) *cobra.Command {
 		}
 	}
 	add(groupDaily, newDemo(a), newRun(a), newChat(a), newInit(a))
-	add(groupNouns, newServers(a), newTools(a), newRuns(a), newSessions(a), newApprovals(a))
+	add(groupNouns, newServers(a), newTools(a), newRuns(a), newSessions(a), newApprovals(a), newStats(a))
 	add(groupOther, newConfig(a), newVersion(a), newMan(a))
 	root.AddCommand(newTestserver(a))
 	root.AddCommand(topics()...)

@@ -17,8 +17,8 @@ import (
 )
 
 func newRuns(a *app) *cobra.Command {
-	cmd := group("runs", "Runs: list, show, events, resume, cancel")
-	cmd.AddCommand(newRunsList(a), newRunsShow(a), newRunsEvents(a), newRunsResume(a), newRunsCancel(a))
+	cmd := group("runs", "Runs: list, show, events, resume, cancel, replay")
+	cmd.AddCommand(newRunsList(a), newRunsShow(a), newRunsEvents(a), newRunsResume(a), newRunsCancel(a), newRunsReplay(a))
 	return cmd
 }
 
