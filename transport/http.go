@@ -3,6 +3,7 @@ package transport
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,43 +39,6 @@ type HTTPConfig struct {
 	// follow redirects. Nil: a pool of connections of its own.
 	RoundTripper http.RoundTripper
 	Logger       *slog.Logger // nil discards
-}
-
-// ErrSession is the cause of an error that says that the server does not know
-// our session any more. The request was refused, so it may be sent again after
-// a new initialize.
-var ErrSession = errors.New("the session has ended")
-
-// StatusError is an HTTP answer that is no MCP message.
-type StatusError struct {
-	Status      int
-	ContentType string
-	Challenge   string // WWW-Authenticate, as it came
-	Location    string // of a redirect that was not followed
-	RetryAfter  string
-	Text        string // beginning of the body
-}
-
-// Error says what came instead of a message.
-func (e *StatusError) Error() string {
-	switch {
-	case e.Status >= 300 && e.Status < 400:
-		to := e.Location
-		if u, err := url.Parse(to); err == nil && u.Host != "" {
-			to = u.Scheme + "://" + u.Host
-		}
-		return fmt.Sprintf("HTTP %d redirects to %s; redirects to another origin are not followed because they would carry the credentials", e.Status, to)
-	case e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden:
-		return fmt.Sprintf("HTTP %d %s: the server refuses these credentials", e.Status, http.StatusText(e.Status))
-	case strings.Contains(e.ContentType, "html"):
-		return fmt.Sprintf("HTTP %d with a web page (%s) instead of an MCP message; check the URL", e.Status, e.ContentType)
-	case e.Status < 300:
-		return fmt.Sprintf("HTTP %d with content type %q instead of an MCP message", e.Status, e.ContentType)
-	}
-	if e.Text != "" {
-		return fmt.Sprintf("HTTP %d %s: %s", e.Status, http.StatusText(e.Status), e.Text)
-	}
-	return fmt.Sprintf("HTTP %d %s", e.Status, http.StatusText(e.Status))
 }
 
 // HTTP is a connection to a Streamable HTTP endpoint: the session, and a pool
@@ -190,21 +153,43 @@ func (h *HTTP) Recv(ctx context.Context) ([]byte, error) {
 
 // Send posts a notice or an answer of ours, which the server only acknowledges.
 func (h *HTTP) Send(ctx context.Context, m jsonrpc.Outgoing) error {
-	resp, _, err := h.post(ctx, m)
+	resp, st, err := h.post(ctx, m)
 	if err != nil {
 		return err
 	}
 	defer closeBody(resp)
 	if resp.StatusCode >= 300 {
-		return h.status(resp, m, h.state.Load())
+		return h.status(resp, m, st)
+	}
+	if n := resp.ContentLength; n > 0 && n <= maxAcknowledgement {
+		_, _ = io.CopyN(io.Discard, resp.Body, n) // so that the connection can be used again
 	}
 	return nil
 }
 
-// Exchange posts a request and delivers what comes for it.
+// maxAcknowledgement bounds what is read of a body that nobody needs.
+const maxAcknowledgement = 4 << 10
+
+// errClosed is the cause of what ends because of Close.
+var errClosed = errors.New("the connection was closed")
+
+// Exchange posts a request and delivers what comes for it. Close ends it.
 func (h *HTTP) Exchange(ctx context.Context, m jsonrpc.Outgoing, deliver func([]byte) bool) error {
-	ctx, cancel := context.WithCancel(ctx)
+	if h.ctx.Err() != nil {
+		return &jsonrpc.LostError{Err: errClosed}
+	}
+	own, cancel := context.WithCancel(ctx)
 	defer cancel() // ends a stream that goes on behind the answer
+	stop := context.AfterFunc(h.ctx, cancel)
+	defer stop()
+	err := h.exchange(own, cancel, m, deliver)
+	if errors.Is(err, context.Canceled) && ctx.Err() == nil && h.ctx.Err() != nil {
+		return &jsonrpc.LostError{Sent: true, Err: errClosed}
+	}
+	return err
+}
+
+func (h *HTTP) exchange(ctx context.Context, cancel context.CancelFunc, m jsonrpc.Outgoing, deliver func([]byte) bool) error {
 	resp, st, err := h.post(ctx, m)
 	if err != nil {
 		return err
@@ -215,10 +200,7 @@ func (h *HTTP) Exchange(ctx context.Context, m jsonrpc.Outgoing, deliver func([]
 			h.update(func(s *httpState) { s.session = id })
 		}
 	}
-	kind := resp.Header.Get("Content-Type")
-	if i := strings.IndexByte(kind, ';'); i >= 0 {
-		kind, _, _ = mime.ParseMediaType(kind)
-	}
+	kind := mediaType(resp)
 	switch {
 	case kind == "application/json" && (resp.StatusCode == http.StatusOK || resp.StatusCode >= 400):
 		body, err := h.read(resp)
@@ -240,64 +222,84 @@ func (h *HTTP) Exchange(ctx context.Context, m jsonrpc.Outgoing, deliver func([]
 	return h.status(resp, m, st)
 }
 
+// mediaType is the content type without its parameters, in lower case.
+func mediaType(resp *http.Response) string {
+	kind := resp.Header.Get("Content-Type")
+	if kind == "application/json" || kind == "text/event-stream" {
+		return kind
+	}
+	kind, _, _ = mime.ParseMediaType(kind)
+	return kind
+}
+
 func (h *HTTP) post(ctx context.Context, m jsonrpc.Outgoing) (*http.Response, *httpState, error) {
 	st := h.state.Load()
+	header := st.header
+	if st.modern && m.Method != "" || len(m.Header) > 0 || m.Method == "initialize" {
+		header = header.Clone()
+		if m.Method == "initialize" { // it begins a session, whatever there was before
+			delete(header, "Mcp-Session-Id")
+			delete(header, "Mcp-Protocol-Version")
+		}
+		if st.modern {
+			header["Mcp-Method"] = []string{m.Method}
+			if m.Name != "" {
+				header["Mcp-Name"] = []string{HeaderValue(m.Name)}
+			}
+		}
+		for k, v := range m.Header {
+			header[http.CanonicalHeaderKey(k)] = []string{v}
+		}
+	}
+	// The body is copied because a round tripper may read it after it has
+	// returned, and the caller's buffer is used again.
+	resp, err := h.roundTrip(ctx, http.MethodPost, header, append([]byte(nil), m.Body...))
+	return resp, st, err
+}
+
+// roundTrip sends one request. Redirects that keep the method are followed
+// within the origin; beyond it they would carry the credentials away.
+func (h *HTTP) roundTrip(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
 	target := h.url
 	for range 4 {
-		header := st.header
-		if st.modern && m.Method != "" || len(m.Header) > 0 || m.Method == "initialize" {
-			header = header.Clone()
-			if m.Method == "initialize" { // it begins a session, whatever there was before
-				delete(header, "Mcp-Session-Id")
-				delete(header, "Mcp-Protocol-Version")
-			}
-			if st.modern {
-				header["Mcp-Method"] = []string{m.Method}
-				if m.Name != "" {
-					header["Mcp-Name"] = []string{HeaderValue(m.Name)}
-				}
-			}
-			for k, v := range m.Header {
-				header[http.CanonicalHeaderKey(k)] = []string{v}
-			}
-		}
-		// The body is copied because a round tripper may read it after it has
-		// returned, and the caller's buffer is used again.
-		body := append([]byte(nil), m.Body...)
-		req := (&http.Request{Method: http.MethodPost, URL: target, Host: target.Host, Header: header,
-			Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(body)),
-			Body: io.NopCloser(bytes.NewReader(body)),
+		req := &http.Request{Method: method, URL: target, Host: target.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+		if body != nil {
+			req.ContentLength, req.Body = int64(len(body)), io.NopCloser(bytes.NewReader(body))
 			// With it net/http sends again what certainly did not reach the server,
 			// as on an idle connection that was closed in the meantime.
-			GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
-		}).WithContext(ctx)
-		resp, err := h.rt.RoundTrip(req)
+			req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		}
+		resp, err := h.rt.RoundTrip(req.WithContext(ctx))
 		if err != nil {
-			return nil, st, h.lost(ctx, err)
+			return nil, h.lost(ctx, err)
 		}
 		if resp.StatusCode != http.StatusTemporaryRedirect && resp.StatusCode != http.StatusPermanentRedirect {
-			return resp, st, nil
+			return resp, nil
 		}
 		to, err := resp.Location()
 		if err != nil || to.Scheme != h.url.Scheme || to.Host != h.url.Host {
-			return resp, st, nil
+			return resp, nil
 		}
 		closeBody(resp)
 		target = to
 	}
-	return nil, st, tenon.Errorf(tenon.CodeProtocol, "more than 3 redirects")
+	return nil, tenon.Errorf(tenon.CodeProtocol, "%s redirects more than 3 times; check the URL", h.url.Host)
 }
 
-// lost describes a request without an answer. Only a failed dial is certain not
-// to have reached the server.
+// lost describes a request without an answer. Only what failed before there was
+// a connection is certain not to have reached the server.
 func (h *HTTP) lost(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	var op *net.OpError
-	sent := !(errors.As(err, &op) && op.Op == "dial")
-	if !sent {
+	if errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect") {
 		return &jsonrpc.LostError{Err: fmt.Errorf("%s cannot be reached: %w", h.url.Host, op.Err)}
+	}
+	var cert *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	if errors.As(err, &cert) || errors.As(err, &record) {
+		return &jsonrpc.LostError{Err: fmt.Errorf("no secure connection to %s: %w", h.url.Host, err)}
 	}
 	if errors.Is(err, io.EOF) {
 		err = fmt.Errorf("%s closed the connection without an answer: %w", h.url.Host, err)
@@ -326,75 +328,24 @@ func (h *HTTP) read(resp *http.Response) ([]byte, error) {
 	return b, nil
 }
 
-// refusal reads a JSON body of an error status: a JSON-RPC error of this
-// request, else a bare status.
-func (h *HTTP) refusal(resp *http.Response, body []byte, m jsonrpc.Outgoing, st *httpState, deliver func([]byte) bool) error {
-	var msg jsonrpc.Message
-	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden ||
-		resp.StatusCode == http.StatusNotFound && st.session != "" && !st.modern && m.Method != "initialize" {
-		return h.describe(resp, body, m, st)
-	}
-	if jsonrpc.Parse(body, &msg) == nil && msg.Error != nil {
-		if !deliver(body) {
-			return jsonrpc.ParseError(msg.Error) // its id is null or wrong, but it came for us
-		}
-		return nil
-	}
-	return h.describe(resp, body, m, st)
-}
-
-func (h *HTTP) status(resp *http.Response, m jsonrpc.Outgoing, st *httpState) error {
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // the status matters, not its text
-	return h.describe(resp, text, m, st)
-}
-
-func (h *HTTP) describe(resp *http.Response, body []byte, m jsonrpc.Outgoing, st *httpState) error {
-	e := &StatusError{Status: resp.StatusCode, ContentType: resp.Header.Get("Content-Type"), Location: resp.Header.Get("Location"),
-		Challenge: strings.Join(resp.Header.Values("WWW-Authenticate"), ", "), RetryAfter: resp.Header.Get("Retry-After")}
-	if text := bytes.TrimSpace(body); len(text) > 0 && !strings.Contains(e.ContentType, "html") {
-		e.Text = strings.Map(func(r rune) rune {
-			if r < ' ' || r == 0x7f {
-				return ' '
-			}
-			return r
-		}, strings.ToValidUTF8(string(text[:min(len(text), 300)]), "\uFFFD"))
-	}
-	code := tenon.CodeProtocol
-	switch s := resp.StatusCode; {
-	case s == http.StatusUnauthorized || s == http.StatusForbidden:
-		code = tenon.CodeAuth
-	case s == http.StatusNotFound && st.session != "" && !st.modern && m.Method != "initialize":
-		return &tenon.Error{Code: tenon.CodeUnreachable, Message: "the server does not know our session any more", Err: fmt.Errorf("%w: %w", ErrSession, e)}
-	case s == http.StatusTooManyRequests:
-		code = tenon.CodeRateLimited
-	case s == http.StatusServiceUnavailable:
-		code = tenon.CodeUnreachable
-	case s >= 500:
-		return &jsonrpc.LostError{Sent: true, Err: e}
-	}
-	return &tenon.Error{Code: code, Message: e.Error(), Err: e}
-}
-
 // closeBody gives the connection back where the rest of the body is short and
 // here already.
 func closeBody(resp *http.Response) { _ = resp.Body.Close() }
 
-// Close ends the session and closes all connections.
+// Close ends what is under way, the session, and all connections.
 func (h *HTTP) Close() error {
 	h.once.Do(func() {
+		h.cancel()
 		st := h.state.Load()
 		if st.session != "" && !st.modern && !h.cfg.KeepSession {
 			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 			defer cancel()
-			req := (&http.Request{Method: http.MethodDelete, URL: h.url, Host: h.url.Host, Header: st.header,
-				Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
-			if resp, err := h.rt.RoundTrip(req); err != nil {
+			if resp, err := h.roundTrip(ctx, http.MethodDelete, st.header, nil); err != nil {
 				h.cfg.Logger.Debug("the session was not ended", "error", err.Error())
 			} else {
 				closeBody(resp) // any status is fine
 			}
 		}
-		h.cancel()
 		if h.own != nil {
 			h.own.CloseIdleConnections()
 		}

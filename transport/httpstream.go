@@ -29,8 +29,10 @@ func (h *HTTP) stream(ctx context.Context, cancel context.CancelFunc, resp *http
 		r, err := h.events(resp, deliver)
 		if r.answered {
 			linger(resp.Body, cancel)
+			closeBody(resp)
 			return nil
 		}
+		closeBody(resp)
 		var size *jsonrpc.SizeError
 		if errors.As(err, &size) {
 			return err
@@ -55,15 +57,25 @@ func (h *HTTP) stream(ctx context.Context, cancel context.CancelFunc, resp *http
 			if err := sleep(ctx, backoff(retry, tries-1)); err != nil {
 				return err
 			}
-			if resp, err = h.get(ctx, last); err == nil {
+			if resp, err = h.get(ctx, st, last); err == nil {
 				break
 			}
-			if tries >= maxResumes || errors.Is(err, ErrSession) {
-				return &jsonrpc.LostError{Sent: true, Err: fmt.Errorf("the event stream broke and cannot be resumed: %w", err)}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if tries >= maxResumes || isRefused(err) {
+				// Without %w: the request has reached the server, so nobody may take an
+				// ErrSession here for a request that was refused and send it again.
+				return &jsonrpc.LostError{Sent: true, Err: fmt.Errorf("the event stream broke and cannot be resumed: %v", err)}
 			}
 		}
-		defer closeBody(resp)
 	}
+}
+
+// isRefused reports whether a status says that asking again is of no use.
+func isRefused(err error) bool {
+	var status *StatusError
+	return errors.As(err, &status) && status.Status >= 300 && status.Status < 500 && status.Status != http.StatusTooManyRequests
 }
 
 type streamEnd struct {
@@ -118,21 +130,18 @@ func linger(body io.Reader, cancel context.CancelFunc) {
 }
 
 // get opens an event stream (legacy era).
-func (h *HTTP) get(ctx context.Context, last string) (*http.Response, error) {
-	st := h.state.Load()
+func (h *HTTP) get(ctx context.Context, st *httpState, last string) (*http.Response, error) {
 	header := st.header.Clone()
 	delete(header, "Content-Type")
 	header["Accept"] = []string{"text/event-stream"}
 	if last != "" {
 		header["Last-Event-Id"] = []string{last}
 	}
-	req := (&http.Request{Method: http.MethodGet, URL: h.url, Host: h.url.Host, Header: header,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
-	resp, err := h.rt.RoundTrip(req)
+	resp, err := h.roundTrip(ctx, http.MethodGet, header, nil)
 	if err != nil {
-		return nil, h.lost(ctx, err)
+		return nil, err
 	}
-	if resp.StatusCode != http.StatusOK || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+	if resp.StatusCode != http.StatusOK || mediaType(resp) != "text/event-stream" {
 		defer closeBody(resp)
 		return nil, h.status(resp, jsonrpc.Outgoing{}, st)
 	}
@@ -147,21 +156,30 @@ func (h *HTTP) Listen(ctx context.Context, deliver func([]byte) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
-	last, retry := "", time.Duration(0)
+	session, last, retry := "", "", time.Duration(0)
 	for tries := 0; ; tries++ {
-		resp, err := h.get(ctx, last)
-		var status *StatusError
-		if errors.As(err, &status) && status.Status >= 400 && status.Status < 500 && status.Status != http.StatusTooManyRequests {
+		st := h.state.Load()
+		if st.session != session { // event ids are those of a session
+			session, last = st.session, ""
+		}
+		begun := time.Now()
+		resp, err := h.get(ctx, st, last)
+		if isRefused(err) {
 			return err
 		}
 		if err == nil {
 			var e streamEnd
 			e, err = h.events(resp, func(b []byte) bool { deliver(b); return false })
 			closeBody(resp)
-			if last = e.last; e.seen {
+			if e.last != "" {
+				last = e.last
+			}
+			if e.retry > 0 {
+				retry = e.retry
+			}
+			if e.seen || time.Since(begun) > maxRetry { // proxies cut streams that were fine
 				tries = 0
 			}
-			retry = e.retry
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
