@@ -34,6 +34,7 @@ import (
 	"github.com/tenonhq/tenon/engine/local"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
+	"github.com/tenonhq/tenon/store"
 	"github.com/tenonhq/tenon/store/sqlite"
 )
 
@@ -45,6 +46,8 @@ type Config struct {
 	// Home is the folder of the store. Empty: .tenon beside the configuration
 	// file, else the user's state folder.
 	Home string
+	// Store keeps runs in place of the file in Home. The host closes it.
+	Store store.Store
 	// Model, if set, is used in place of what agents name: an entry of models,
 	// "provider/name", or "script:FILE".
 	Model string
@@ -73,7 +76,7 @@ type Host struct {
 	cfg      Config
 	config   *config.Config
 	log      *slog.Logger
-	store    *sqlite.Store
+	store    store.Store
 	engine   *local.Engine
 	rules    *policy.Rules
 	servers  map[string]*servers.Server
@@ -106,11 +109,7 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 		return nil, err
 	}
 	h.models = models
-	path, err := h.storePath()
-	if err != nil {
-		return nil, err
-	}
-	if h.store, err = sqlite.Open(ctx, sqlite.Config{Path: path, Logger: h.log}); err != nil {
+	if h.store, err = h.openStore(ctx); err != nil {
 		return nil, err
 	}
 	h.engine, err = local.New(local.Config{Store: h.store, NewCore: h.newCore, Do: h.do, Clock: cfg.Clock, Logger: h.log,
@@ -147,6 +146,22 @@ func (h *Host) openServers() error {
 		h.toolsets[name] = t
 	}
 	return nil
+}
+
+// openStore opens the store's file, unless the caller brought a store.
+func (h *Host) openStore(ctx context.Context) (store.Store, error) {
+	if h.cfg.Store != nil {
+		return h.cfg.Store, nil
+	}
+	path, err := h.storePath()
+	if err != nil {
+		return nil, err
+	}
+	s, err := sqlite.Open(ctx, sqlite.Config{Path: path, Logger: h.log})
+	if err != nil {
+		return nil, err // not s: a nil *sqlite.Store is no nil store.Store
+	}
+	return s, nil
 }
 
 // storePath finds where the store lies.

@@ -2,21 +2,23 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/engine/local"
 	"github.com/tenonhq/tenon/store"
 )
 
-// memoryStore is the least that the engine takes for a store: journals in
-// memory, and nobody who signals.
+// memoryStore is the least that a host takes for a store: journals and blobs in
+// memory, no sessions, and nobody who signals.
 type memoryStore struct {
 	store.Inbox // without any signals, so none of its other methods is called
 
-	mu   sync.Mutex
-	runs map[string]*memoryRun
+	mu    sync.Mutex
+	runs  map[string]*memoryRun
+	blobs map[string][]byte
 }
 
 type memoryRun struct {
@@ -24,7 +26,9 @@ type memoryRun struct {
 	events []tenon.Event
 }
 
-func newMemoryStore() *memoryStore { return &memoryStore{runs: map[string]*memoryRun{}} }
+func newMemoryStore() *memoryStore {
+	return &memoryStore{runs: map[string]*memoryRun{}, blobs: map[string][]byte{}}
+}
 
 func (m *memoryStore) forget(run string) {
 	m.mu.Lock()
@@ -91,4 +95,37 @@ func (m *memoryStore) Held(string) (bool, error) { return false, nil }
 // Changed implements [store.Leases]: nothing is changed by anybody else.
 func (m *memoryStore) Changed(context.Context) <-chan struct{} { return make(chan struct{}) }
 
-var _ local.Store = (*memoryStore)(nil)
+// PutBlob implements [store.Blobs].
+func (m *memoryStore) PutBlob(_ context.Context, data []byte) (string, error) {
+	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(data))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.blobs[digest] = data
+	return digest, nil
+}
+
+// Blob implements [store.Blobs].
+func (m *memoryStore) Blob(_ context.Context, digest string) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if b, ok := m.blobs[digest]; ok {
+		return b, nil
+	}
+	return nil, tenon.Errorf(tenon.CodeNotFound, "no blob %s", digest)
+}
+
+// PutSession implements [store.Sessions].
+func (m *memoryStore) PutSession(context.Context, tenon.Session) error { return nil }
+
+// Session implements [store.Sessions]: there is none.
+func (m *memoryStore) Session(_ context.Context, id string) (tenon.Session, error) {
+	return tenon.Session{}, tenon.Errorf(tenon.CodeNotFound, "no session %s", id)
+}
+
+// Sessions implements [store.Sessions].
+func (m *memoryStore) Sessions(context.Context, int) ([]tenon.Session, error) { return nil, nil }
+
+// Close implements [store.Store].
+func (m *memoryStore) Close() error { return nil }
+
+var _ store.Store = (*memoryStore)(nil)
