@@ -225,8 +225,10 @@ func (c *call) apply(e tenon.Event) error {
 			return nil
 		}
 		c.input = new(tenon.InputAnswer)
-		c.status = ready
-		return decode(e, c.input)
+		if err := decode(e, c.input); err != nil {
+			return err
+		}
+		c.input.State, c.status = c.asked.State, ready // the state goes back as it came
 	case EventResult:
 		var o Outcome
 		if err := decode(e, &o); err != nil {

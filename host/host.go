@@ -63,6 +63,9 @@ type Config struct {
 	Version string
 	// Logger takes what happens beside results; nil: nothing is logged.
 	Logger *slog.Logger
+	// Brief says that the process ends soon after Close, as that of a command line
+	// does. See [sqlite.Config].
+	Brief bool
 	// Clock is the time; nil: the system's.
 	Clock engine.Clock
 }
@@ -157,7 +160,7 @@ func (h *Host) openStore(ctx context.Context) (store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := sqlite.Open(ctx, sqlite.Config{Path: path, Logger: h.log})
+	s, err := sqlite.Open(ctx, sqlite.Config{Path: path, Logger: h.log, Brief: h.cfg.Brief})
 	if err != nil {
 		return nil, err // not s: a nil *sqlite.Store is no nil store.Store
 	}

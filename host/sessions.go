@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -137,68 +136,4 @@ func (h *Host) Calls(ctx context.Context, session string) ([]agent.CallRecord, e
 		calls = append(calls, agent.Calls(events)...)
 	}
 	return calls, nil
-}
-
-// Approval is a tool call that waits for a person.
-type Approval struct {
-	ID      string `json:"id"` // run and step, as Decide takes them: "RUN/STEP"
-	Run     string `json:"run"`
-	Step    string `json:"step"`
-	Session string `json:"session"`
-	Title   string `json:"title,omitempty"` // of the run
-	agent.Asking
-}
-
-// Approvals returns what waits for a person, oldest first.
-func (h *Host) Approvals(ctx context.Context) ([]Approval, error) {
-	list := []Approval{}
-	for _, state := range []tenon.RunState{tenon.RunInputRequired, tenon.RunWorking} {
-		runs, err := h.store.Runs(ctx, store.RunFilter{State: state, Limit: maxListed})
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range runs {
-			for _, w := range r.Waiting {
-				a := Approval{ID: r.ID + "/" + w.Step, Run: r.ID, Step: w.Step, Session: r.Session, Title: r.Title}
-				if err := json.Unmarshal(w.Data, &a.Asking); err != nil {
-					return nil, tenon.Errorf(tenon.CodeStore, "run %s: what it waits for cannot be read: %w", r.ID, err)
-				}
-				list = append(list, a)
-			}
-		}
-	}
-	slices.SortFunc(list, func(a, b Approval) int { return strings.Compare(a.ID, b.ID) })
-	return list, nil
-}
-
-// Decide answers an approval and returns the event that won, which is another's
-// if somebody was faster. The run goes on with Resume. Edited arguments are held
-// to the tool's schema first. Errors: not_found, conflict (it does not wait for
-// this), invalid (the edited arguments), store.
-func (h *Host) Decide(ctx context.Context, run, step string, r agent.Ruling) (tenon.Event, error) {
-	if len(r.Arguments) > 0 {
-		if err := h.checkEdit(ctx, run, step, r.Arguments); err != nil {
-			return tenon.Event{}, err
-		}
-	}
-	return h.engine.Signal(ctx, run, engine.Signal{ID: tenon.NewID("sig", h.now()), Kind: agent.EventDecision,
-		Step: step, By: r.By, Data: encode(r)})
-}
-
-func (h *Host) checkEdit(ctx context.Context, run, step string, args json.RawMessage) error {
-	s, err := h.state(ctx, run)
-	if err != nil {
-		return err
-	}
-	c, _, ok := s.Step(step)
-	if !ok {
-		return tenon.Errorf(tenon.CodeConflict, "run %s does not wait at step %s", run, step)
-	}
-	snapshot, err := h.snapshot(ctx, s.Spec().Tools)
-	if err != nil {
-		return err
-	}
-	c.Arguments, c.Malformed = args, ""
-	_, err = snapshot.Check(&c)
-	return err
 }

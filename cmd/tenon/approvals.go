@@ -77,7 +77,7 @@ func newApprovalsDecide(a *app, verdict tenon.Verdict) *cobra.Command {
 		return cmd
 	}
 	cmd.Flags().StringVar(&r.Remember, "remember", "", "`HOW` long it holds: session allows the tool for the rest of the session (default once)")
-	cmd.Flags().StringVar(&edited, "args", "", "other arguments to send, as a `JSON` object")
+	cmd.Flags().StringVar(&edited, "args", "", "other arguments to send, or the answer to a server that asks for input, as a `JSON` object")
 	return cmd
 }
 

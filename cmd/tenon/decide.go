@@ -28,13 +28,10 @@ func (a *app) decide(ctx context.Context, h *host.Host, run string, waiting []te
 		if err := json.Unmarshal(w.Data, &asked); err != nil {
 			return tenon.Errorf(tenon.CodeStore, "what run %s waits for cannot be read: %w", run, err)
 		}
-		if asked.Kind == agent.AskInput {
-			return tenon.Errorf(tenon.CodeWaiting, "tool '%s' of server '%s' asks for input, which this version of tenon cannot give at the terminal; the run waits", asked.Remote, asked.Server)
+		if asked.Kind != agent.AskApproval && !a.canAsk() {
+			return errUndecided // --yes is for tool calls: it knows no answers, and must not make a run endless
 		}
-		if asked.Kind == agent.AskLimit && !a.canAsk() {
-			return errUndecided // --yes is for tool calls; it must not make a run endless
-		}
-		if yes && asked.Kind != agent.AskLimit {
+		if yes && asked.Kind == agent.AskApproval {
 			if _, err := h.Decide(ctx, run, w.Step, agent.Ruling{Verdict: tenon.Allow, By: byYes}); err != nil {
 				return err
 			}
@@ -49,9 +46,14 @@ func (a *app) decide(ctx context.Context, h *host.Host, run string, waiting []te
 
 // decideOne asks the person until there is a decision that holds.
 func (a *app) decideOne(ctx context.Context, h *host.Host, run, step string, asked agent.Asking, more int) error {
-	a.showAsking(asked, more)
+	get := a.askRuling
+	if asked.Kind == agent.AskInput {
+		get = a.askInput
+	} else {
+		a.showAsking(asked, more)
+	}
 	for {
-		ruling, err := a.askRuling(ctx, asked)
+		ruling, err := get(ctx, asked)
 		if err != nil {
 			return err
 		}

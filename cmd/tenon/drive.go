@@ -135,8 +135,18 @@ func (a *app) rests(ctx context.Context, h *host.Host, run tenon.Run, waiting []
 		if err := json.Unmarshal(w.Data, &asked); err != nil {
 			return tenon.Errorf(tenon.CodeStore, "what run %s waits for cannot be read: %w", run.ID, err)
 		}
-		a.note("approval required: %s.%s %s", safeLine(asked.Server), safeLine(asked.Remote), shorten(safeLine(string(asked.Arguments)), argsShown))
-		a.note("  decide with: tenon approvals allow %s   (or deny)", run.ID+"/"+w.Step)
+		id := run.ID + "/" + w.Step
+		switch asked.Kind {
+		case agent.AskLimit:
+			a.note("%s", safeLine(asked.Reason))
+			a.note("  decide with: tenon approvals allow %s   (or deny)", id)
+		case agent.AskInput:
+			a.note("input required: %s.%s asks for %s", safeLine(asked.Server), safeLine(asked.Remote), shorten(safeLine(string(asked.Requests)), argsShown))
+			a.note("  answer with: tenon approvals allow %s --args '{…}'   (or deny)", id)
+		default:
+			a.note("approval required: %s.%s %s", safeLine(asked.Server), safeLine(asked.Remote), shorten(safeLine(string(asked.Arguments)), argsShown))
+			a.note("  decide with: tenon approvals allow %s   (or deny)", id)
+		}
 	}
 	a.note("  then go on:  tenon runs resume %s", run.ID)
 	err := reported{tenon.Errorf(tenon.CodeWaiting, "approval required: run %s waits for %s", run.ID, plural(len(waiting), "decision"))}
