@@ -251,6 +251,7 @@ func (e *Engine) watchInbox() {
 			case <-e.kick:
 			case <-e.ctx.Done():
 			}
+			e.pause() // a driver has read its inbox when it begins
 			continue
 		}
 		changed := e.c.Store.Changed(e.ctx)
@@ -267,10 +268,14 @@ func (e *Engine) watchInbox() {
 		case <-changed:
 		case <-e.ctx.Done():
 		}
-		select { // many changes are one
-		case <-time.After(inboxPause):
-		case <-e.ctx.Done():
-		}
+		e.pause() // many changes are one
+	}
+}
+
+func (e *Engine) pause() {
+	select {
+	case <-time.After(inboxPause):
+	case <-e.ctx.Done():
 	}
 }
 

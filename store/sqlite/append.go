@@ -75,7 +75,7 @@ func (w *writer) append(a *store.Append, rows []row, waiting []byte) error {
 		}
 	}
 	for id, seq := range a.Taken {
-		if _, err := w.stmts.settleSignal.Exec(int64(seq), id); err != nil {
+		if _, err := w.stmts.settleSignal.exec(int64(seq), id); err != nil {
 			return err
 		}
 	}
@@ -87,7 +87,7 @@ func (w *writer) position(run string) (*position, error) {
 		return p, nil
 	}
 	p := &position{}
-	err := w.stmts.position.QueryRow(run).Scan(&p.n, &p.seq)
+	err := w.stmts.position.scan([]any{run}, &p.n, &p.seq)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -115,7 +115,7 @@ func (w *writer) create(a *store.Append, waiting []byte) (*position, error) {
 	}
 	if a.Exclusive && r.Session != "" {
 		var other string
-		switch err := w.stmts.busy.QueryRow(r.Session).Scan(&other); {
+		switch err := w.stmts.busy.scan([]any{r.Session}, &other); {
 		case err == nil:
 			return nil, refuse(tenon.CodeConflict, "session %s is at work on run %s; wait for its end, cancel it, or fork the session", r.Session, other)
 		case !errors.Is(err, sql.ErrNoRows):
@@ -129,7 +129,7 @@ func (w *writer) create(a *store.Append, waiting []byte) (*position, error) {
 		r.Updated = r.Created
 	}
 	created, updated := nanos(r.Created), nanos(r.Updated)
-	res, err := w.stmts.insertRun.Exec(r.ID, r.Session, r.Parent, int64(r.ParentSeq), r.Core, r.Agent, r.Model, r.Title,
+	res, err := w.stmts.insertRun.exec(r.ID, r.Session, r.Parent, int64(r.ParentSeq), r.Core, r.Agent, r.Model, r.Title,
 		string(r.State), string(r.Stop), created, updated, waiting)
 	if err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (w *writer) create(a *store.Append, waiting []byte) (*position, error) {
 		return nil, err
 	}
 	if r.Session != "" {
-		if _, err := w.stmts.headSession.Exec(r.Session, r.Title, r.Agent, r.ID, created, updated); err != nil {
+		if _, err := w.stmts.headSession.exec(r.Session, r.Title, r.Agent, r.ID, created, updated); err != nil {
 			return nil, err
 		}
 	}
@@ -190,7 +190,7 @@ func (w *writer) events(pos *position, rows []row) error {
 		r := &rows[i]
 		var digest any
 		if r.digest != nil {
-			if _, err := w.stmts.insertBlob.Exec(r.digest, r.blob); err != nil {
+			if _, err := w.stmts.insertBlob.exec(r.digest, r.blob); err != nil {
 				return err
 			}
 			digest = r.digest
@@ -210,11 +210,11 @@ func (w *writer) state(pos *position, a *store.Append, waiting []byte) error {
 	if n := len(a.Events); n > 0 {
 		now = a.Events[n-1].Time
 	}
-	if _, err := w.stmts.updateRun.Exec(string(a.State), string(a.Stop), waiting, nanos(now), pos.n); err != nil {
+	if _, err := w.stmts.updateRun.exec(string(a.State), string(a.Stop), waiting, nanos(now), pos.n); err != nil {
 		return err
 	}
 	if a.State.Ended() {
-		if _, err := w.stmts.touchSession.Exec(nanos(now), pos.n); err != nil {
+		if _, err := w.stmts.touchSession.exec(nanos(now), pos.n); err != nil {
 			return err
 		}
 	}

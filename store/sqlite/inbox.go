@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
@@ -29,7 +30,7 @@ func (s *Store) PutSignal(ctx context.Context, g store.Signal) (store.Signal, er
 		if pos == nil {
 			return refuse(tenon.CodeNotFound, "no run %s", g.Run)
 		}
-		_, err = w.stmts.putSignal.Exec(g.ID, g.Run, g.Kind, g.Step, g.By, data, nanos(g.Time))
+		_, err = w.stmts.putSignal.exec(g.ID, g.Run, g.Kind, g.Step, g.By, data, nanos(g.Time))
 		return err
 	})
 	if err != nil {
@@ -72,7 +73,7 @@ func (s *Store) Settled(ctx context.Context, run, step, kind string) (store.Sign
 // SettleSignal implements [store.Inbox].
 func (s *Store) SettleSignal(ctx context.Context, id string, seq uint64) error {
 	return s.submit(ctx, func(w *writer) error {
-		res, err := w.stmts.settleSignal.Exec(int64(seq), id)
+		res, err := w.stmts.settleSignal.exec(int64(seq), id)
 		if err != nil {
 			return err
 		}
@@ -101,27 +102,20 @@ func one(name string) func([]store.Signal, error) (store.Signal, error) {
 }
 
 func (s *Store) signals(ctx context.Context, query string, args ...any) ([]store.Signal, error) {
-	rows, err := s.query(ctx, query, args...)
-	if err != nil {
-		return nil, s.readError(ctx, err)
-	}
-	defer func() { _ = rows.Close() }() // rows.Err says what went wrong
 	var signals []store.Signal
-	for rows.Next() {
+	err := s.each(ctx, query, args, func(rows *sql.Rows) error {
 		var g store.Signal
 		var at int64
 		var data []byte
 		if err := rows.Scan(&g.ID, &g.Run, &g.Kind, &g.Step, &g.By, &data, &at, &g.Seq); err != nil {
-			return nil, s.readError(ctx, err)
+			return s.readError(ctx, err)
 		}
 		if len(data) > 0 {
 			g.Data = data
 		}
 		g.Time = fromNanos(at)
 		signals = append(signals, g)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, s.readError(ctx, err)
-	}
-	return signals, nil
+		return nil
+	})
+	return signals, err
 }

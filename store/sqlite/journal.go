@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -27,28 +26,27 @@ func (s *Store) Events(ctx context.Context, run string, after uint64, limit int)
 	} else {
 		limit = math.MaxInt
 	}
-	rows, err := s.query(ctx, query, run, int64(after))
-	if err != nil {
-		return nil, s.readError(ctx, err)
-	}
-	defer func() { _ = rows.Close() }() // rows.Err says what went wrong
 	var events []tenon.Event
-	for rows.Next() && len(events) < limit {
-		if events, err = s.scanEvents(ctx, rows, events, run, after, limit); err != nil {
-			return nil, err
+	err := s.each(ctx, query, []any{run, int64(after)}, func(rows *sql.Rows) (err error) {
+		if len(events) < limit {
+			events, err = s.scanEvents(ctx, rows, events, run, after, limit)
 		}
-	}
-	if err := rows.Err(); err != nil {
-		return nil, s.readError(ctx, err)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	if len(events) == 0 {
-		var n int
-		err := s.read.QueryRowContext(ctx, "SELECT 1 FROM runs WHERE id = ?", run).Scan(&n)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil, tenon.Errorf(tenon.CodeNotFound, "no run %s", run)
+		there := false
+		err := s.each(ctx, "SELECT 1 FROM runs WHERE id = ?", []any{run}, func(*sql.Rows) error {
+			there = true
+			return nil
+		})
+		if err == nil && !there {
+			err = tenon.Errorf(tenon.CodeNotFound, "no run %s", run)
 		}
 		if err != nil {
-			return nil, s.readError(ctx, err)
+			return nil, err
 		}
 	}
 	return events, nil
@@ -129,61 +127,25 @@ func (s *Store) Runs(ctx context.Context, f store.RunFilter) ([]tenon.Run, error
 }
 
 func (s *Store) runs(ctx context.Context, query string, args ...any) ([]tenon.Run, error) {
-	rows, err := s.query(ctx, query, args...)
-	if err != nil {
-		return nil, s.readError(ctx, err)
-	}
-	defer func() { _ = rows.Close() }() // rows.Err says what went wrong
 	var runs []tenon.Run
-	for rows.Next() {
+	err := s.each(ctx, query, args, func(rows *sql.Rows) error {
 		var r tenon.Run
 		var created, updated int64
 		var waiting []byte
 		if err := rows.Scan(&r.ID, &r.Session, &r.Parent, &r.ParentSeq, &r.Core, &r.Agent, &r.Model, &r.Title,
 			&r.State, &r.Stop, &created, &updated, &r.Seq, &waiting); err != nil {
-			return nil, s.readError(ctx, err)
+			return s.readError(ctx, err)
 		}
 		r.Created, r.Updated = fromNanos(created), fromNanos(updated)
 		if len(waiting) > 0 {
 			if err := json.Unmarshal(waiting, &r.Waiting); err != nil {
-				return nil, s.damaged("the row of run " + r.ID)
+				return s.damaged("the row of run " + r.ID)
 			}
 		}
 		runs = append(runs, r)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, s.readError(ctx, err)
-	}
-	return runs, nil
-}
-
-// maxPrepared bounds the statements that are kept for reading.
-const maxPrepared = 64
-
-// query reads. Statements are prepared once, since to compile one takes longer
-// than to run it.
-func (s *Store) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	s.mu.Lock()
-	stmt := s.prepared[query]
-	full := len(s.prepared) >= maxPrepared
-	s.mu.Unlock()
-	if stmt == nil {
-		if full {
-			return s.read.QueryContext(ctx, query, args...)
-		}
-		made, err := s.read.PrepareContext(ctx, query)
-		if err != nil {
-			return nil, err
-		}
-		s.mu.Lock()
-		if stmt = s.prepared[query]; stmt == nil {
-			stmt, s.prepared[query] = made, made
-		} else {
-			_ = made.Close() // somebody was faster
-		}
-		s.mu.Unlock()
-	}
-	return stmt.QueryContext(ctx, args...)
+		return nil
+	})
+	return runs, err
 }
 
 func (s *Store) readError(ctx context.Context, err error) error {

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
@@ -25,6 +24,10 @@ type Config struct {
 	Path   string       // of the file; its directory is made if it is missing
 	Logger *slog.Logger // nil: discard
 	Now    func() time.Time
+	// Brief says that the process ends soon after Close, as that of a command line
+	// does. One connection then reads and writes, and Close leaves it to the
+	// system once everything is written.
+	Brief bool
 }
 
 // Store is an open store. It is safe for concurrent use.
@@ -36,6 +39,8 @@ type Store struct {
 	leases *leases
 	write  *sql.DB // one connection, the writer's
 	read   *sql.DB
+	conn   *sql.Conn     // the writer's
+	turn   chan struct{} // whose turn it is to use conn; nil: the writer's, always
 
 	mu       sync.Mutex
 	prepared map[string]*sql.Stmt // for reading
@@ -57,10 +62,12 @@ const readers = 4
 // Open opens a store, or makes an empty one. The file is readable by its owner
 // only (mode 0600). Errors: invalid (no path), store (with what to do).
 func Open(ctx context.Context, c Config) (*Store, error) {
-	return open(ctx, c, migrations)
+	return open(ctx, c, migrations, true)
 }
 
-func open(ctx context.Context, c Config, steps []string) (_ *Store, err error) {
+// open opens a store that has seen the given migrations. Full says that these
+// are all of ours, so that a new store may begin as a copy of an empty one.
+func open(ctx context.Context, c Config, steps []string, full bool) (_ *Store, err error) {
 	if c.Path == "" {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "store: no path given")
 	}
@@ -81,7 +88,7 @@ func open(ctx context.Context, c Config, steps []string) (_ *Store, err error) {
 	if s.now == nil {
 		s.now = time.Now
 	}
-	if err := s.prepareFiles(); err != nil {
+	if err := s.prepareFiles(full); err != nil {
 		return nil, err
 	}
 	if s.leases, err = openLeases(filepath.Join(filepath.Dir(path), locksDir), filepath.Base(path)); err != nil {
@@ -98,20 +105,17 @@ func open(ctx context.Context, c Config, steps []string) (_ *Store, err error) {
 	if s.read, err = connect(path, readers, "query_only(1)"); err != nil {
 		return nil, storeError(path, "open", err)
 	}
-	conn, err := s.firstConn(ctx)
-	if err != nil {
+	if s.conn, err = s.firstConn(ctx); err != nil {
 		return nil, storeError(path, "open", err)
 	}
-	if err := migrate(ctx, conn, path, steps); err != nil {
-		_ = conn.Close() // err says more
+	if err := migrate(ctx, s.conn, path, steps); err != nil {
+		_ = s.conn.Close() // err says more
 		return nil, err
 	}
-	w, err := newWriter(ctx, s, conn)
-	if err != nil {
-		_ = conn.Close() // err says more
-		return nil, storeError(path, "open", err)
+	if c.Brief {
+		s.turn = make(chan struct{}, 1)
 	}
-	go w.loop()
+	go newWriter(s, s.conn).loop()
 	s.copies.Go(s.checkpoint)
 	return s, nil
 }
@@ -119,20 +123,16 @@ func open(ctx context.Context, c Config, steps []string) (_ *Store, err error) {
 // locksDir is the directory of the leases, beside the store.
 const locksDir = "locks"
 
-// prepareFiles makes the file itself, so that its mode does not depend on the
-// umask; SQLite gives the mode of the file to -wal and -shm.
-func (s *Store) prepareFiles() error {
-	if err := os.MkdirAll(filepath.Join(filepath.Dir(s.path), locksDir), 0o700); err != nil {
+// prepareFiles makes the folders and the file itself.
+func (s *Store) prepareFiles(full bool) error {
+	err := os.MkdirAll(filepath.Join(filepath.Dir(s.path), locksDir), 0o700)
+	if err == nil {
+		err = makeFile(s.path, full)
+	}
+	if err != nil {
 		return tenon.Errorf(tenon.CodeStore, "store %s: %w; choose another place with --home", s.path, err)
 	}
-	f, err := os.OpenFile(s.path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return nil
-	case err != nil:
-		return tenon.Errorf(tenon.CodeStore, "store %s: %w; choose another place with --home", s.path, err)
-	}
-	return f.Close()
+	return nil
 }
 
 // firstConn opens the writer's connection. Turning on WAL in a new file does
@@ -177,6 +177,11 @@ func (s *Store) Close() error {
 		<-s.ended
 		s.copies.Wait()
 		s.watch.notify()
+		if s.turn != nil {
+			s.turn <- struct{}{} // nobody reads any more
+			s.closed = s.leave()
+			return
+		}
 		s.closed = s.closeDBs()
 	})
 	return s.closed

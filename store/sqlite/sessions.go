@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -24,7 +23,7 @@ func (s *Store) PutSession(ctx context.Context, v tenon.Session) error {
 		v.Updated = v.Created
 	}
 	return s.submit(ctx, func(w *writer) error {
-		_, err := w.stmts.putSession.Exec(v.ID, v.Title, v.Agent, v.Head, nanos(v.Created), nanos(v.Updated))
+		_, err := w.stmts.putSession.exec(v.ID, v.Title, v.Agent, v.Head, nanos(v.Created), nanos(v.Updated))
 		return err
 	})
 }
@@ -52,25 +51,18 @@ func (s *Store) Sessions(ctx context.Context, limit int) ([]tenon.Session, error
 }
 
 func (s *Store) sessions(ctx context.Context, query string, args ...any) ([]tenon.Session, error) {
-	rows, err := s.query(ctx, query, args...)
-	if err != nil {
-		return nil, s.readError(ctx, err)
-	}
-	defer func() { _ = rows.Close() }() // rows.Err says what went wrong
 	var list []tenon.Session
-	for rows.Next() {
+	err := s.each(ctx, query, args, func(rows *sql.Rows) error {
 		var v tenon.Session
 		var created, updated int64
 		if err := rows.Scan(&v.ID, &v.Title, &v.Agent, &v.Head, &v.Runs, &created, &updated); err != nil {
-			return nil, s.readError(ctx, err)
+			return s.readError(ctx, err)
 		}
 		v.Created, v.Updated = fromNanos(created), fromNanos(updated)
 		list = append(list, v)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, s.readError(ctx, err)
-	}
-	return list, nil
+		return nil
+	})
+	return list, err
 }
 
 const digestPrefix = "sha256:"
@@ -84,7 +76,7 @@ func (s *Store) PutBlob(ctx context.Context, data []byte) (string, error) {
 		data = []byte{}
 	}
 	err := s.submit(ctx, func(w *writer) error {
-		_, err := w.stmts.insertBlob.Exec(sum[:], data)
+		_, err := w.stmts.insertBlob.exec(sum[:], data)
 		return err
 	})
 	if err != nil {
@@ -100,12 +92,19 @@ func (s *Store) Blob(ctx context.Context, digest string) ([]byte, error) {
 		return nil, tenon.Errorf(tenon.CodeNotFound, "no blob %q: a digest is sha256: and 64 hex digits", digest)
 	}
 	var data []byte
-	err = s.read.QueryRowContext(ctx, "SELECT data FROM blobs WHERE digest = ?", want).Scan(&data)
+	there := false
+	err = s.each(ctx, "SELECT data FROM blobs WHERE digest = ?", []any{want}, func(rows *sql.Rows) error {
+		there = true
+		if err := rows.Scan(&data); err != nil {
+			return s.readError(ctx, err)
+		}
+		return nil
+	})
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, tenon.Errorf(tenon.CodeNotFound, "no blob %s", digest)
 	case err != nil:
-		return nil, s.readError(ctx, err)
+		return nil, err
+	case !there:
+		return nil, tenon.Errorf(tenon.CodeNotFound, "no blob %s", digest)
 	}
 	if sum := sha256.Sum256(data); string(sum[:]) != string(want) {
 		return nil, s.damaged("blob " + digest)

@@ -27,7 +27,7 @@ func TestStore(t *testing.T) {
 
 func mustOpen(t *testing.T, path string, steps []string) *Store {
 	t.Helper()
-	s, err := open(t.Context(), Config{Path: path}, steps)
+	s, err := open(t.Context(), Config{Path: path}, steps, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestMigrate(t *testing.T) {
 
 	t.Run("fails_whole", func(t *testing.T) {
 		broken := append(two[:2:2], "ALTER TABLE nothing RENAME TO something")
-		if _, err := open(t.Context(), Config{Path: path}, broken); tenon.ErrorCode(err) != tenon.CodeStore {
+		if _, err := open(t.Context(), Config{Path: path}, broken, false); tenon.ErrorCode(err) != tenon.CodeStore {
 			t.Fatalf("a broken migration: %v", err)
 		}
 		s := mustOpen(t, path, migrations[:1]) // still version 1
@@ -108,7 +108,7 @@ func TestMigrate(t *testing.T) {
 		}
 	})
 	t.Run("newer", func(t *testing.T) {
-		_, err := open(t.Context(), Config{Path: path}, migrations[:1])
+		_, err := open(t.Context(), Config{Path: path}, migrations[:1], false)
 		if tenon.ErrorCode(err) != tenon.CodeStore || !strings.Contains(err.Error(), "version 2") || !strings.Contains(err.Error(), "use a newer tenon") {
 			t.Errorf("a newer store: %v", err)
 		}

@@ -7,22 +7,26 @@ import (
 	"errors"
 )
 
-// statements are those of the writer, prepared once.
+// statements are those of the writer. Each is prepared when it is first used:
+// a command line needs few of them, once.
 type statements struct {
-	begin, commit, rollback, version *sql.Stmt
+	conn *sql.Conn
 
-	position, busy            *sql.Stmt
-	insertRun, updateRun      *sql.Stmt
+	begin, commit, rollback, version statement
+
+	position, busy            statement
+	insertRun, updateRun      statement
 	insertEvents              direct
-	insertBlob                *sql.Stmt
-	headSession, touchSession *sql.Stmt
-	putSession                *sql.Stmt
-	putSignal, settleSignal   *sql.Stmt
+	insertBlob                statement
+	headSession, touchSession statement
+	putSession                statement
+	putSignal, settleSignal   statement
 }
 
-func (st *statements) prepare(ctx context.Context, conn *sql.Conn) error {
+func newStatements(conn *sql.Conn) statements {
+	st := statements{conn: conn}
 	for _, p := range []struct {
-		dest **sql.Stmt
+		dest *statement
 		sql  string
 	}{
 		{&st.begin, "BEGIN IMMEDIATE"},
@@ -48,41 +52,89 @@ func (st *statements) prepare(ctx context.Context, conn *sql.Conn) error {
 			ON CONFLICT (id) DO NOTHING`},
 		{&st.settleSignal, `UPDATE signals SET seq = ? WHERE id = ? AND seq = 0`},
 	} {
-		stmt, err := conn.PrepareContext(ctx, p.sql)
-		if err != nil {
-			return err
-		}
-		*p.dest = stmt
+		p.dest.sql, p.dest.conn = p.sql, conn
 	}
-	return st.insertEvents.prepare(ctx, conn, `INSERT INTO events (run, seq, n, last, events, blob) VALUES (?,?,?,?,?,?)`)
+	st.insertEvents.sql, st.insertEvents.conn = `INSERT INTO events (run, seq, n, last, events, blob) VALUES (?,?,?,?,?,?)`, conn
+	return st
+}
+
+// close ends the statements, without which the connection would stay open.
+func (st *statements) close() {
+	for _, s := range []*statement{&st.begin, &st.commit, &st.rollback, &st.version, &st.position, &st.busy, &st.insertRun, &st.updateRun,
+		&st.insertBlob, &st.headSession, &st.touchSession, &st.putSession, &st.putSignal, &st.settleSignal} {
+		if s.stmt != nil {
+			_ = s.stmt.Close() // nothing is under way
+		}
+	}
+	st.insertEvents.close()
+}
+
+// statement is one of the writer's. Its use does not end early: the write that
+// it belongs to is under way.
+type statement struct {
+	conn *sql.Conn
+	sql  string
+	stmt *sql.Stmt
+}
+
+func (s *statement) prepare() (err error) {
+	if s.stmt == nil {
+		s.stmt, err = s.conn.PrepareContext(context.Background(), s.sql)
+	}
+	return err
+}
+
+func (s *statement) exec(args ...any) (sql.Result, error) {
+	if err := s.prepare(); err != nil {
+		return nil, err
+	}
+	return s.stmt.Exec(args...)
+}
+
+// scan runs the statement and reads its only row. Errors: sql.ErrNoRows.
+func (s *statement) scan(args []any, dest ...any) error {
+	if err := s.prepare(); err != nil {
+		return err
+	}
+	return s.stmt.QueryRow(args...).Scan(dest...)
 }
 
 // direct is a statement without database/sql around it, for the one that every
 // step of every run needs. The connection is the writer's for as long as it
 // lives, and so are these arguments.
 type direct struct {
+	conn *sql.Conn
+	sql  string
 	stmt driver.StmtExecContext
 	args []driver.NamedValue
 }
 
-func (d *direct) prepare(ctx context.Context, conn *sql.Conn, query string) error {
-	return conn.Raw(func(c any) error {
+func (d *direct) prepare() error {
+	if d.stmt != nil {
+		return nil
+	}
+	return d.conn.Raw(func(c any) error {
 		p, ok := c.(driver.ConnPrepareContext)
 		if !ok {
 			return errors.New("the driver cannot prepare statements")
 		}
-		stmt, err := p.PrepareContext(ctx, query)
+		stmt, err := p.PrepareContext(context.Background(), d.sql)
 		if err != nil {
 			return err
 		}
-		if d.stmt, ok = stmt.(driver.StmtExecContext); !ok {
+		exec, ok := stmt.(driver.StmtExecContext)
+		if !ok {
 			return errors.Join(errors.New("the driver's statements take no context"), stmt.Close())
 		}
+		d.stmt = exec
 		return nil
 	})
 }
 
 func (d *direct) exec(values ...driver.Value) error {
+	if err := d.prepare(); err != nil {
+		return err
+	}
 	d.args = d.args[:0]
 	for i, v := range values {
 		d.args = append(d.args, driver.NamedValue{Ordinal: i + 1, Value: v})

@@ -106,18 +106,13 @@ type writer struct {
 // maxPositions bounds what a writer remembers.
 const maxPositions = 20_000
 
-func newWriter(ctx context.Context, s *Store, conn *sql.Conn) (*writer, error) {
-	w := &writer{s: s, conn: conn, runs: map[string]*position{}}
-	if err := w.stmts.prepare(ctx, conn); err != nil {
-		return nil, err
-	}
-	return w, nil
+func newWriter(s *Store, conn *sql.Conn) *writer {
+	return &writer{s: s, conn: conn, stmts: newStatements(conn), runs: map[string]*position{}}
 }
 
 func (w *writer) loop() {
 	defer close(w.s.ended)
-	defer func() { _ = w.conn.Close() }() // back to the pool, which reports errors itself
-	defer w.stmts.insertEvents.close()
+	defer w.end()
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
 	batch := make([]*op, 0, maxBatch)
@@ -132,7 +127,10 @@ func (w *writer) loop() {
 			w.commit(batch)
 			clear(batch)
 		case <-tick:
-			if changed, err := w.foreign(); err == nil && changed {
+			w.lock()
+			changed, err := w.foreign()
+			w.unlock()
+			if err == nil && changed {
 				w.s.watch.notify()
 			}
 		case <-w.s.watch.wake:
@@ -140,6 +138,27 @@ func (w *writer) loop() {
 			w.drain()
 			return
 		}
+	}
+}
+
+// end gives the connection back to the pool, which reports errors itself.
+func (w *writer) end() {
+	if w.s.turn == nil {
+		w.stmts.close()
+		_ = w.conn.Close()
+	}
+}
+
+// lock and unlock stand around each use of the connection.
+func (w *writer) lock() {
+	if w.s.turn != nil {
+		w.s.turn <- struct{}{}
+	}
+}
+
+func (w *writer) unlock() {
+	if w.s.turn != nil {
+		<-w.s.turn
 	}
 }
 
@@ -187,6 +206,7 @@ func (w *writer) commit(batch []*op) {
 		return
 	}
 	errs := make([]error, n)
+	w.lock()
 	failed, err := w.transact(batch, errs)
 	if failed && n > 1 {
 		for i, o := range batch {
@@ -199,6 +219,7 @@ func (w *writer) commit(batch []*op) {
 			errs[i] = err
 		}
 	}
+	w.unlock()
 	if w.writes += n; w.writes >= checkpointEvery {
 		w.writes = 0
 		select {
@@ -224,7 +245,7 @@ func (w *writer) transact(batch []*op, errs []error) (failed bool, err error) {
 	}
 	defer func() {
 		if err != nil {
-			_, _ = w.stmts.rollback.Exec() // SQLite may have done so by itself
+			_, _ = w.stmts.rollback.exec() // SQLite may have done so by itself
 			clear(w.runs)
 		}
 	}()
@@ -238,7 +259,7 @@ func (w *writer) transact(batch []*op, errs []error) (failed bool, err error) {
 			errs[i] = err
 		}
 	}
-	if _, err := w.stmts.commit.Exec(); err != nil {
+	if _, err := w.stmts.commit.exec(); err != nil {
 		return false, storeError(w.s.path, "commit", err)
 	}
 	return false, nil
@@ -247,7 +268,7 @@ func (w *writer) transact(batch []*op, errs []error) (failed bool, err error) {
 // begin starts a transaction. Other processes may be at it, too.
 func (w *writer) begin() error {
 	for deadline := time.Now().Add(lockPatience); ; {
-		_, err := w.stmts.begin.Exec()
+		_, err := w.stmts.begin.exec()
 		if err == nil {
 			break
 		}
@@ -256,7 +277,7 @@ func (w *writer) begin() error {
 		}
 	}
 	if _, err := w.foreign(); err != nil {
-		_, _ = w.stmts.rollback.Exec() // err says more
+		_, _ = w.stmts.rollback.exec() // err says more
 		return err
 	}
 	return nil
@@ -266,7 +287,7 @@ func (w *writer) begin() error {
 // What is remembered about journals is void then.
 func (w *writer) foreign() (bool, error) {
 	var v int64
-	if err := w.stmts.version.QueryRow().Scan(&v); err != nil {
+	if err := w.stmts.version.scan(nil, &v); err != nil {
 		return false, err
 	}
 	if v == w.version {

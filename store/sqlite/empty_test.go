@@ -1,0 +1,155 @@
+package sqlite
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tenonhq/tenon"
+)
+
+var update = flag.Bool("update", false, "write the empty store anew")
+
+// TestEmptyStore holds the empty store against the migrations.
+func TestEmptyStore(t *testing.T) {
+	made := filepath.Join(t.TempDir(), "tenon.db")
+	if err := mustOpen(t, made, migrations).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		b, err := os.ReadFile(made)
+		if err == nil {
+			err = os.WriteFile("empty.db", b, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		emptyStore = b
+	}
+	copied := filepath.Join(t.TempDir(), "tenon.db")
+	if err := linkEmpty(copied); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(schemaOf(t, made), schemaOf(t, copied)); diff != "" {
+		t.Errorf("empty.db is not what the migrations make (-migrations +empty.db); run go test ./store/sqlite -update\n%s", diff)
+	}
+}
+
+// schemaOf reads everything that makes one empty store differ from another.
+func schemaOf(t *testing.T, path string) map[string]string {
+	t.Helper()
+	s := mustOpen(t, path, migrations)
+	got := map[string]string{}
+	for _, name := range []string{"user_version", "application_id", "page_size", "auto_vacuum", "encoding", "journal_mode", "integrity_check"} {
+		var v string
+		if err := s.read.QueryRow("PRAGMA " + name).Scan(&v); err != nil {
+			t.Fatal(err)
+		}
+		got[name] = v
+	}
+	rows, err := s.read.Query("SELECT type || ' ' || name || ' of ' || tbl_name, coalesce(sql, '') FROM sqlite_schema")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var name, text string
+		if err := rows.Scan(&name, &text); err != nil {
+			t.Fatal(err)
+		}
+		got[name] = text
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// TestNewStore makes stores in several ways, which all come to the same.
+func TestNewStore(t *testing.T) {
+	t.Run("at_once", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "tenon.db")
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				s, err := Open(t.Context(), Config{Path: path})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err := s.PutBlob(t.Context(), []byte("x")); err != nil {
+					t.Error(err)
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if left, err := filepath.Glob(path + "*"); err != nil || len(left) != 1 {
+			t.Errorf("what is left of %s: %v, %v", path, left, err)
+		}
+	})
+	t.Run("log_of_a_removed_one", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "tenon.db")
+		s := mustOpen(t, path, migrations)
+		if err := s.PutSession(t.Context(), tenon.Session{ID: "s"}); err != nil {
+			t.Fatal(err)
+		}
+		log, err := os.ReadFile(path + "-wal")
+		if err != nil || len(log) == 0 {
+			t.Fatalf("the log has %d bytes, %v", len(log), err)
+		}
+		other := filepath.Join(t.TempDir(), "tenon.db")
+		if err := os.WriteFile(other+"-wal", log, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Open(t.Context(), Config{Path: other})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := again.Session(t.Context(), "s"); tenon.ErrorCode(err) != tenon.CodeNotFound {
+			t.Errorf("the removed store's session: %v", err)
+		}
+		if err := again.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestBrief opens a store as a command line does, which leaves what it wrote in
+// the log for the next process.
+func TestBrief(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tenon.db")
+	s, err := Open(t.Context(), Config{Path: path, Brief: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.closeDBs() }) // the process does not end here
+	if err := s.PutSession(t.Context(), tenon.Session{ID: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.PutBlob(t.Context(), make([]byte, 2*leaveUpTo)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Session(t.Context(), "s"); err != nil || got.ID != "s" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path + "-wal"); err != nil || info.Size() > leaveUpTo {
+		t.Errorf("a large log stays behind: %v, %v", info, err)
+	}
+	if _, err := s.Session(t.Context(), "s"); tenon.ErrorCode(err) != tenon.CodeStore {
+		t.Errorf("reading after Close: %v", err)
+	}
+	next := mustOpen(t, path, migrations)
+	if got, err := next.Session(t.Context(), "s"); err != nil || got.ID != "s" {
+		t.Errorf("the next process: %+v, %v", got, err)
+	}
+}

@@ -1,0 +1,85 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+)
+
+// maxPrepared bounds the statements that are kept for reading.
+const maxPrepared = 64
+
+// each reads: it calls row for each row, as long as that returns nil, and
+// returns what it returned, or an error that says why the store cannot be read.
+func (s *Store) each(ctx context.Context, query string, args []any, row func(*sql.Rows) error) error {
+	if err := ctx.Err(); err != nil {
+		return s.readError(ctx, err)
+	}
+	if s.turn != nil {
+		select {
+		case s.turn <- struct{}{}:
+			defer func() { <-s.turn }()
+		case <-ctx.Done():
+			return s.readError(ctx, ctx.Err())
+		case <-s.quit:
+			return closedError(s)
+		}
+		// What is read is in memory or in one small file: to look out for the end
+		// of ctx within a row would take two goroutines, and longer than the row.
+		return s.rows(ctx, context.WithoutCancel(ctx), query, args, row)
+	}
+	return s.rows(ctx, ctx, query, args, row)
+}
+
+// rows runs a query, whose context is inner.
+func (s *Store) rows(ctx, inner context.Context, query string, args []any, row func(*sql.Rows) error) error {
+	rows, err := s.query(inner, query, args)
+	if err != nil {
+		return s.readError(ctx, err)
+	}
+	defer func() { _ = rows.Close() }() // rows.Err says what went wrong
+	for rows.Next() {
+		if err := ctx.Err(); err != nil {
+			return s.readError(ctx, err)
+		}
+		if err := row(rows); err != nil {
+			return err
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return s.readError(ctx, err)
+	}
+	return nil
+}
+
+// query begins to read. Statements are prepared once, since to compile one takes
+// longer than to run it.
+func (s *Store) query(ctx context.Context, query string, args []any) (*sql.Rows, error) {
+	s.mu.Lock()
+	stmt := s.prepared[query]
+	full := len(s.prepared) >= maxPrepared
+	s.mu.Unlock()
+	if stmt == nil {
+		var from interface {
+			PrepareContext(context.Context, string) (*sql.Stmt, error)
+			QueryContext(context.Context, string, ...any) (*sql.Rows, error)
+		} = s.read
+		if s.turn != nil {
+			from = s.conn
+		}
+		if full {
+			return from.QueryContext(ctx, query, args...)
+		}
+		made, err := from.PrepareContext(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		if stmt = s.prepared[query]; stmt == nil {
+			stmt, s.prepared[query] = made, made
+		} else {
+			_ = made.Close() // somebody was faster
+		}
+		s.mu.Unlock()
+	}
+	return stmt.QueryContext(ctx, args...)
+}
