@@ -298,7 +298,7 @@ func (k *checker) tools() {
 
 // hintFor is the list of what a reference may name.
 func (k *checker) hintFor(name, kind string) string {
-	if near := nearest(name, k.order[kind]); near != "" && len(k.order[kind]) > 8 {
+	if near := Nearest(name, k.order[kind]); near != "" && len(k.order[kind]) > 8 {
 		return "did you mean '" + near + "'?"
 	}
 	return k.known(kind)

@@ -257,8 +257,8 @@ func (d *decoder) text(n *node, p place, v reflect.Value, f field) {
 		switch {
 		case slices.Contains(f.later, s):
 			d.add(n, p.path, fmt.Sprintf("'%s' is not supported by this version yet", s), "values: "+what)
-		case nearest(s, f.enum) != "":
-			d.add(n, p.path, fmt.Sprintf("no such value '%s'", s), fmt.Sprintf("did you mean '%s'? values: %s", nearest(s, f.enum), what))
+		case Nearest(s, f.enum) != "":
+			d.add(n, p.path, fmt.Sprintf("no such value '%s'", s), fmt.Sprintf("did you mean '%s'? values: %s", Nearest(s, f.enum), what))
 		default:
 			d.add(n, p.path, fmt.Sprintf("no such value '%s'", s), "values: "+what)
 		}

@@ -59,14 +59,14 @@ func (d *decoder) unknown(k *node, p place, t reflect.Type, known []field) {
 	hint := "known keys: " + strings.Join(names, ", ")
 	if slices.Contains(laterKeys[t.String()], k.val) {
 		hint = "not supported by this version yet"
-	} else if near := nearest(k.val, append(names, laterKeys[t.String()]...)); near != "" {
+	} else if near := Nearest(k.val, append(names, laterKeys[t.String()]...)); near != "" {
 		hint = "did you mean '" + near + "'?"
 	}
 	d.add(k, join(p.path, k.val), "unknown key", hint)
 }
 
-// nearest returns the name that is most like s, or "" where none is near.
-func nearest(s string, names []string) string {
+// Nearest returns the name that is most like s, or "" where none is near.
+func Nearest(s string, names []string) string {
 	plain := func(s string) string {
 		return strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(s))
 	}

@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/json"
 	"io"
+	"strconv"
 	"sync"
 
 	"github.com/tenonhq/tenon"
@@ -123,4 +124,15 @@ func (c *ToolCache) Get(tools []tenon.Tool, encode func([]tenon.Tool) []byte) []
 // takes any object.
 func Schema(dst []byte, schema json.RawMessage) []byte {
 	return AppendRaw(dst, schema, `{"type":"object","properties":{}}`)
+}
+
+// AppendNumber appends `,"key":value` with the first value that is set, if one is.
+func AppendNumber(dst []byte, key string, values ...*float64) []byte {
+	for _, v := range values {
+		if v != nil {
+			dst = append(dst, `,"`+key+`":`...)
+			return strconv.AppendFloat(dst, *v, 'g', -1, 64)
+		}
+	}
+	return dst
 }

@@ -64,6 +64,11 @@ func (a *app) drive(ctx context.Context, h *host.Host, run tenon.Run, after uint
 
 // ended prints what is left to print of a run that has come to its end.
 func (a *app) ended(ctx context.Context, h *host.Host, run tenon.Run, f *follower) error {
+	sums := a.errTTY && a.format == formatText && !a.quiet
+	if d := f.done; d != nil && d.State == tenon.RunCompleted && d.Stop == tenon.StopEnd && a.format != formatJSON && !sums {
+		f.stopped() // and everything else was shown as it came
+		return nil
+	}
 	report, err := h.Report(ctx, run.ID)
 	if err != nil {
 		return err
@@ -86,7 +91,7 @@ func (a *app) ended(ctx context.Context, h *host.Host, run tenon.Run, f *followe
 	switch {
 	case report.State == tenon.RunFailed:
 		defer a.hint("resume with: tenon runs resume %s", run.ID)
-	case report.State == tenon.RunCompleted && a.errTTY && a.format == formatText && !a.quiet:
+	case report.State == tenon.RunCompleted && sums:
 		a.summary(report)
 	}
 	if err != nil && a.format != formatJSON {

@@ -65,8 +65,8 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	h = append(h, `,"max_tokens":`...)
 	h = strconv.AppendInt(h, int64(pick(req.MaxTokens, cfg.MaxTokens)), 10)
 	h = append(h, `,"stream":true`...)
-	h = appendNumber(h, "temperature", req.Temperature, cfg.Temperature)
-	h = appendNumber(h, "top_p", req.TopP, cfg.TopP)
+	h = model.AppendNumber(h, "temperature", req.Temperature, cfg.Temperature)
+	h = model.AppendNumber(h, "top_p", req.TopP, cfg.TopP)
 	if m.quirks.Cache {
 		h = append(h, `,"cache_control":{"type":"ephemeral"}`...)
 	}
@@ -97,16 +97,6 @@ func pick(a, b int) int {
 		return a
 	}
 	return b
-}
-
-func appendNumber(dst []byte, key string, values ...*float64) []byte {
-	for _, v := range values {
-		if v != nil {
-			dst = append(dst, `,"`+key+`":`...)
-			return strconv.AppendFloat(dst, *v, 'g', -1, 64)
-		}
-	}
-	return dst
 }
 
 func appendChoice(dst []byte, req *tenon.Request) []byte {

@@ -78,8 +78,8 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	if q.StreamOptions {
 		h = append(h, `,"stream_options":{"include_usage":true}`...)
 	}
-	h = appendNumber(h, "temperature", req.Temperature, m.cfg.Temperature)
-	h = appendNumber(h, "top_p", req.TopP, m.cfg.TopP)
+	h = model.AppendNumber(h, "temperature", req.Temperature, m.cfg.Temperature)
+	h = model.AppendNumber(h, "top_p", req.TopP, m.cfg.TopP)
 	if m.cfg.ToolMode == model.ToolsNone {
 		req = &tenon.Request{System: req.System, Messages: req.Messages}
 	}
@@ -101,16 +101,6 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	}
 	b.Add([]byte("]}"))
 	return b, nil
-}
-
-func appendNumber(dst []byte, key string, values ...*float64) []byte {
-	for _, v := range values {
-		if v != nil {
-			dst = append(dst, `,"`+key+`":`...)
-			return strconv.AppendFloat(dst, *v, 'g', -1, 64)
-		}
-	}
-	return dst
 }
 
 func appendChoice(dst []byte, req *tenon.Request) []byte {
