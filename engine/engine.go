@@ -34,6 +34,9 @@ import (
 type Spec struct {
 	Run  tenon.Run       `json:"run"`  // the row as it begins: id, session, parent, core, agent, title
 	Data json.RawMessage `json:"data"` // for the core
+	// Blobs are put into the store together with the first event. They are what
+	// Data names by digest, and no part of the journal.
+	Blobs [][]byte `json:"-"`
 }
 
 // NewCore makes the core of a run from its spec. It may read the journals of

@@ -88,13 +88,14 @@ type Host struct {
 
 	mu        sync.Mutex
 	snapshots map[string]*catalog.Snapshot // by digest
+	stored    map[string]struct{}          // digests of those that are known to be in the store
 }
 
 // Open opens the store and prepares everything else. Errors: config, store.
 func Open(ctx context.Context, cfg Config) (*Host, error) {
 	h := &Host{cfg: cfg, config: cfg.Config, log: cfg.Logger,
 		servers: map[string]*servers.Server{}, toolsets: map[string]tenon.Toolset{},
-		snapshots: map[string]*catalog.Snapshot{}}
+		snapshots: map[string]*catalog.Snapshot{}, stored: map[string]struct{}{}}
 	if h.config == nil {
 		h.config = &config.Config{}
 	}

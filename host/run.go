@@ -74,30 +74,34 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 	}
 	run.Model = spec.Model
 	spec.System = a.Instructions.Text
-	problems, err := h.offer(ctx, q, a, &spec)
+	snapshot, problems, err := h.offer(ctx, q, a, &spec)
 	if err != nil {
 		return tenon.Run{}, problems, err
 	}
-	return run, problems, h.engine.Start(ctx, engine.Spec{Run: run, Data: encode(spec)})
+	return run, problems, h.start(ctx, engine.Spec{Run: run, Data: encode(spec)}, snapshot)
 }
 
-// offer puts the agent's tools into the spec, unless it is to have none.
-func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agent.Spec) ([]Problem, error) {
+// offer puts the agent's tools into the spec, unless it is to have none; it
+// returns their snapshot, nil for none.
+func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agent.Spec) (*catalog.Snapshot, []Problem, error) {
 	if q.NoTools || !a.Tools.IsEnabled() || len(h.toolsets) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if !h.models.takesTools(spec.Model) {
 		h.log.Warn("MCP tools not enabled for provider", "model", spec.Model)
-		return nil, nil
+		return nil, nil, nil
 	}
 	snapshot, problems, err := h.Tools(ctx)
 	if err != nil {
-		return problems, err
+		return nil, problems, err
 	}
 	snapshot = snapshot.Filter(a.Tools.Include, a.Tools.Exclude)
 	h.log.Info("MCP orchestration enabled: " + strconv.Itoa(len(snapshot.Tools())) + " tools available")
-	if spec.Tools, err = h.keep(ctx, snapshot); err != nil {
-		return problems, err
+	if len(snapshot.Tools()) == 0 {
+		snapshot = nil
+	} else {
+		spec.Tools = snapshot.Digest()
+		h.remember(spec.Tools, snapshot)
 	}
 	var missing []string
 	for _, p := range problems {
@@ -109,7 +113,7 @@ func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agen
 		note := "The tools of these servers cannot be reached at the moment: " + strings.Join(missing, ", ") + "."
 		spec.System = strings.TrimSpace(spec.System + "\n\n" + note)
 	}
-	return problems, nil
+	return snapshot, problems, nil
 }
 
 // agentName is the name of the agent that a question goes to.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/engine"
 )
 
 // Problem is a server whose tools are missing, or a tool that had to be left out.
@@ -86,18 +87,44 @@ func (h *Host) keep(ctx context.Context, s *catalog.Snapshot) (string, error) {
 	if len(s.Tools()) == 0 {
 		return "", nil
 	}
+	if !h.isStored(s.Digest()) {
+		if _, err := h.store.PutBlob(ctx, s.Encode()); err != nil {
+			return "", err
+		}
+		h.markStored(s.Digest())
+	}
+	h.remember(s.Digest(), s)
+	return s.Digest(), nil
+}
+
+// start begins a run with a snapshot, nil for none, which is stored in the same
+// commit as the run.
+func (h *Host) start(ctx context.Context, spec engine.Spec, s *catalog.Snapshot) error {
+	if s == nil || h.isStored(s.Digest()) {
+		return h.engine.Start(ctx, spec)
+	}
+	spec.Blobs = [][]byte{s.Encode()}
+	if err := h.engine.Start(ctx, spec); err != nil {
+		return err
+	}
+	h.markStored(s.Digest())
+	return nil
+}
+
+func (h *Host) isStored(digest string) bool {
 	h.mu.Lock()
-	_, known := h.snapshots[s.Digest()]
-	h.mu.Unlock()
-	if known {
-		return s.Digest(), nil
+	defer h.mu.Unlock()
+	_, ok := h.stored[digest]
+	return ok
+}
+
+func (h *Host) markStored(digest string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.stored) >= maxSnapshots {
+		clear(h.stored)
 	}
-	digest, err := h.store.PutBlob(ctx, s.Encode())
-	if err != nil {
-		return "", err
-	}
-	h.remember(digest, s)
-	return digest, nil
+	h.stored[digest] = struct{}{}
 }
 
 // maxSnapshots bounds what is kept in memory; a host sees few different ones.

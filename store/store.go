@@ -26,6 +26,7 @@ type Append struct {
 	// that has not ended.
 	Create    *tenon.Run
 	Exclusive bool
+	Blobs     [][]byte // for Create only: see [Blobs.PutBlob]
 	Run       string
 	Events    []tenon.Event // Seq consecutive from the last one; time set; may be empty
 	// State, Stop and Waiting are the run's row after the append. With a zero

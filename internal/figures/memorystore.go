@@ -42,6 +42,9 @@ func (m *memoryStore) Append(_ context.Context, a store.Append) error {
 	defer m.mu.Unlock()
 	if a.Create != nil {
 		m.runs[a.Run] = &memoryRun{row: *a.Create}
+		for _, data := range a.Blobs {
+			m.blobs[fmt.Sprintf("sha256:%x", sha256.Sum256(data))] = data
+		}
 	}
 	r := m.runs[a.Run]
 	if r == nil {

@@ -37,10 +37,14 @@ func (s *Store) Append(ctx context.Context, a store.Append) error {
 		}
 	}
 	rows := rowsOf(a.Events)
-	return s.submit(ctx, func(w *writer) error { return w.append(&a, rows, waiting) })
+	blobs := make([]blob, len(a.Blobs))
+	for i, data := range a.Blobs {
+		blobs[i] = blobOf(data)
+	}
+	return s.submit(ctx, func(w *writer) error { return w.append(&a, rows, blobs, waiting) })
 }
 
-func (w *writer) append(a *store.Append, rows []row, waiting []byte) error {
+func (w *writer) append(a *store.Append, rows []row, blobs []blob, waiting []byte) error {
 	pos, err := w.position(a.Run)
 	if err != nil {
 		return err
@@ -62,7 +66,7 @@ func (w *writer) append(a *store.Append, rows []row, waiting []byte) error {
 		}
 	}
 	if a.Create != nil {
-		if pos, err = w.create(a, waiting); err != nil {
+		if pos, err = w.create(a, blobs, waiting); err != nil {
 			return err
 		}
 	}
@@ -105,7 +109,7 @@ func (w *writer) remember(run string, p *position) {
 	w.runs[run] = p
 }
 
-func (w *writer) create(a *store.Append, waiting []byte) (*position, error) {
+func (w *writer) create(a *store.Append, blobs []blob, waiting []byte) (*position, error) {
 	r := *a.Create
 	if a.State != "" {
 		r.State, r.Stop = a.State, a.Stop
@@ -140,6 +144,11 @@ func (w *writer) create(a *store.Append, waiting []byte) (*position, error) {
 	}
 	if r.Session != "" {
 		if _, err := w.stmts.headSession.exec(r.Session, r.Title, r.Agent, r.ID, created, updated); err != nil {
+			return nil, err
+		}
+	}
+	for _, b := range blobs {
+		if err := w.blob(b); err != nil {
 			return nil, err
 		}
 	}

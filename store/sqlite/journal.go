@@ -19,17 +19,15 @@ func (s *Store) Events(ctx context.Context, run string, after uint64, limit int)
 		FROM runs r JOIN events e ON e.run = r.n LEFT JOIN blobs b ON b.digest = e.blob
 		WHERE r.id = ?1 AND e.seq >= coalesce((SELECT max(f.seq) FROM events f WHERE f.run = r.n AND f.seq <= ?2 + 1), 0)
 		ORDER BY e.seq`
-	if limit > 0 {
-		// One more row, since the first may hold events up to the given one. As a
-		// parameter the limit would have SQLite compile the statement twice.
-		query += fmt.Sprint(" LIMIT ", limit+1)
-	} else {
+	if limit <= 0 {
 		limit = math.MaxInt
 	}
 	var events []tenon.Event
 	err := s.each(ctx, query, []any{run, int64(after)}, func(rows *sql.Rows) (err error) {
-		if len(events) < limit {
-			events, err = s.scanEvents(ctx, rows, events, run, after, limit)
+		// Rows come in the order of the index, so those after the last one are not
+		// read. With a limit in its text there would be many such statements.
+		if events, err = s.scanEvents(ctx, rows, events, run, after, limit); err == nil && len(events) == limit {
+			err = errEnough
 		}
 		return err
 	})

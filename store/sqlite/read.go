@@ -3,10 +3,14 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 )
 
 // maxPrepared bounds the statements that are kept for reading.
 const maxPrepared = 64
+
+// errEnough ends the reading of rows, without an error.
+var errEnough = errors.New("enough")
 
 // each reads: it calls row for each row, as long as that returns nil, and
 // returns what it returned, or an error that says why the store cannot be read.
@@ -41,7 +45,9 @@ func (s *Store) rows(ctx, inner context.Context, query string, args []any, row f
 		if err := ctx.Err(); err != nil {
 			return s.readError(ctx, err)
 		}
-		if err := row(rows); err != nil {
+		if err := row(rows); err == errEnough {
+			return nil
+		} else if err != nil {
 			return err
 		}
 	}

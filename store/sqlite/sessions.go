@@ -71,18 +71,26 @@ func digestName(sum []byte) string { return digestPrefix + hex.EncodeToString(su
 
 // PutBlob implements [store.Blobs].
 func (s *Store) PutBlob(ctx context.Context, data []byte) (string, error) {
+	b := blobOf(data)
+	if err := s.submit(ctx, func(w *writer) error { return w.blob(b) }); err != nil {
+		return "", err
+	}
+	return digestName(b.digest), nil
+}
+
+type blob struct{ digest, data []byte }
+
+func blobOf(data []byte) blob {
 	sum := sha256.Sum256(data)
 	if data == nil {
 		data = []byte{}
 	}
-	err := s.submit(ctx, func(w *writer) error {
-		_, err := w.stmts.insertBlob.exec(sum[:], data)
-		return err
-	})
-	if err != nil {
-		return "", err
-	}
-	return digestName(sum[:]), nil
+	return blob{sum[:], data}
+}
+
+func (w *writer) blob(b blob) error {
+	_, err := w.stmts.insertBlob.exec(b.digest, b.data)
+	return err
 }
 
 // Blob implements [store.Blobs].

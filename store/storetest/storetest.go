@@ -14,6 +14,8 @@ package storetest
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -390,6 +392,13 @@ func testBlobs(t *testing.T, open func() store.Store) {
 			t.Errorf("blob %s came back as %.40q", digest, got)
 		}
 	}
+	data := []byte("kept with its run")
+	sum := sha256.Sum256(data)
+	kept := store.Append{Create: &tenon.Run{ID: "kept"}, Run: "kept", Blobs: [][]byte{data}}
+	must(t, s.Append(ctx, kept))
+	got, err := s.Blob(ctx, "sha256:"+hex.EncodeToString(sum[:]))
+	must(t, err)
+	equal(t, "blob of an append", string(got), string(data))
 	for _, digest := range []string{"", "sha256:zz", "sha256:" + strings.Repeat("0", 64), "md5:00"} {
 		_, err := s.Blob(ctx, digest)
 		wantCode(t, err, tenon.CodeNotFound)
