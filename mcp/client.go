@@ -83,8 +83,7 @@ type Info struct {
 	Version      string          //
 	Instructions string          //
 	Capabilities json.RawMessage // an object
-	Connected    time.Duration   // how long connecting took
-	Discovered   time.Duration   // of that, the question for the era; 0 where it was not asked
+	Steps        []Step          // of connecting
 }
 
 // IsModern reports whether the modern era is spoken.

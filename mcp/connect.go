@@ -11,41 +11,93 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
+// The steps of connecting, as a [Step] names them.
+const (
+	StepStart      = "start"      // the transport is dialed: a process is started, or nothing is sent yet
+	StepDiscover   = "discover"   // server/discover
+	StepInitialize = "initialize" // initialize, and the notice that follows it
+)
+
+// Step is a step of connecting, and how long it took.
+type Step struct {
+	Name string
+	Took time.Duration
+}
+
+// ConnectError says where connecting came to its end. It is in the chain of
+// every error of [Connect].
+type ConnectError struct {
+	Step  string // the name of the last of Steps
+	Steps []Step // all that were begun, in order
+	Err   error  // the cause
+}
+
+// Error is the text of the cause.
+func (e *ConnectError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *ConnectError) Unwrap() error { return e.Err }
+
+// steps is the log of a connect.
+type steps struct {
+	list []Step
+	at   time.Time
+}
+
+// begin ends the step before and begins another; "" begins none.
+func (s *steps) begin(name string) {
+	now := time.Now()
+	if n := len(s.list); n > 0 {
+		s.list[n-1].Took = now.Sub(s.at)
+	}
+	if s.at = now; name != "" {
+		s.list = append(s.list, Step{Name: name})
+	}
+}
+
 // Connect dials the server and finds out which era it speaks: it asks
 // server/discover first, and what is neither an answer of a modern server nor
 // one of its errors means initialize. A server that says nothing, or that ends
 // at the unknown method, gets a fresh connection for that. Errors have code
-// unreachable, auth_required, rate_limited, protocol, timeout or cancelled.
+// unreachable, auth_required, rate_limited, protocol, timeout or cancelled, and
+// wrap a [*ConnectError].
 func Connect(ctx context.Context, cfg ClientConfig) (*Client, error) {
 	cfg = cfg.withDefaults()
-	start := time.Now()
-	c, err := dial(ctx, cfg)
-	if err != nil {
-		return nil, err
-	}
-	var asked time.Duration
-	switch {
-	case cfg.Protocol == Modern:
-		err = c.discover(ctx)
-	case cfg.Protocol != "":
-		err = c.begin(ctx, cfg.Protocol)
-	default:
-		c, asked, err = find(ctx, cfg, c)
-	}
+	var log steps
+	c, err := connect(ctx, cfg, &log)
+	log.begin("")
 	if err != nil {
 		if c != nil {
 			_ = c.Close() // the first error says more
 		}
-		return nil, connectError(ctx, err)
+		return nil, connectError(ctx, log.list, err)
 	}
 	info := c.Info()
-	info.Connected, info.Discovered = time.Since(start), asked
+	info.Steps = log.list
 	c.info.Store(&info)
 	c.listen()
 	return c, nil
 }
 
-func dial(ctx context.Context, cfg ClientConfig) (*Client, error) {
+// connect returns the client that is to be used, or to be closed.
+func connect(ctx context.Context, cfg ClientConfig, log *steps) (*Client, error) {
+	c, err := dial(ctx, cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case cfg.Protocol == Modern:
+		log.begin(StepDiscover)
+		return c, c.discover(ctx)
+	case cfg.Protocol != "":
+		log.begin(StepInitialize)
+		return c, c.begin(ctx, cfg.Protocol)
+	}
+	return find(ctx, cfg, c, log)
+}
+
+func dial(ctx context.Context, cfg ClientConfig, log *steps) (*Client, error) {
+	log.begin(StepStart)
 	s, err := cfg.Dial(ctx)
 	if err != nil {
 		return nil, err
@@ -55,8 +107,8 @@ func dial(ctx context.Context, cfg ClientConfig) (*Client, error) {
 
 // find asks for the era and opens it. It returns the client that is to be used,
 // or to be closed.
-func find(ctx context.Context, cfg ClientConfig, c *Client) (*Client, time.Duration, error) {
-	start := time.Now()
+func find(ctx context.Context, cfg ClientConfig, c *Client, log *steps) (*Client, error) {
+	log.begin(StepDiscover)
 	probe, cancel := ctx, context.CancelFunc(func() {})
 	if c.http == nil {
 		// Over a stream silence is an answer: the server does not know the method.
@@ -64,33 +116,33 @@ func find(ctx context.Context, cfg ClientConfig, c *Client) (*Client, time.Durat
 	}
 	err := c.discover(probe)
 	cancel()
-	asked := time.Since(start)
 	var rpc *jsonrpc.Error
 	var lost *jsonrpc.LostError
 	fresh := false
 	switch {
 	case err == nil:
-		return c, asked, nil
+		return c, nil
 	case ctx.Err() != nil:
-		return c, asked, ctx.Err()
+		return c, ctx.Err()
 	case errors.As(err, &rpc) && isModernError(rpc):
 		if rpc.Code != codeUnsupportedVersion || !supports(rpc.Data, "supported", IsLegacy) {
-			return c, asked, err
+			return c, err
 		}
 	case errors.As(err, &rpc):
 	case errors.As(err, &lost) && !lost.Sent, tenon.ErrorCode(err) == tenon.CodeAuth, tenon.ErrorCode(err) == tenon.CodeRateLimited:
-		return c, asked, err // not a matter of the era
+		return c, err // not a matter of the era
 	case errors.As(err, &lost), c.http == nil:
 		fresh = true // it ended, or it may still be busy with what it did not understand
 	}
 	cfg.Logger.Debug("not a modern MCP server; trying initialize", "reason", err.Error())
 	if fresh {
 		_ = c.Close() // spoiled
-		if c, err = dial(ctx, cfg); err != nil {
-			return nil, asked, err
+		if c, err = dial(ctx, cfg, log); err != nil {
+			return nil, err
 		}
 	}
-	return c, asked, c.begin(ctx, LatestLegacy)
+	log.begin(StepInitialize)
+	return c, c.begin(ctx, LatestLegacy)
 }
 
 // supports reports whether a list of versions holds one that is wanted.
@@ -214,19 +266,23 @@ func (c *Client) reinitialize(ctx context.Context, session string) error {
 	return nil
 }
 
-// connectError gives a failed connect its code.
-func connectError(ctx context.Context, err error) error {
-	var e *tenon.Error
+// connectError gives a failed connect its code and the step where it ended.
+func connectError(ctx context.Context, steps []Step, err error) error {
+	e := &tenon.Error{Code: tenon.CodeUnreachable, Message: err.Error(),
+		Err: &ConnectError{Step: steps[len(steps)-1].Name, Steps: steps, Err: err}}
+	var cause *tenon.Error
 	var rpc *jsonrpc.Error
 	switch {
-	case errors.As(err, &e):
-		return err
+	case errors.As(err, &cause):
+		e.Code, e.Data = cause.Code, cause.Data
+	case errors.Is(ctx.Err(), context.Canceled):
+		e.Code, e.Message = tenon.CodeCancelled, "connecting was cancelled"
 	case ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded):
-		return tenon.Errorf(tenon.CodeTimeout, "it did not answer in time: %w", err)
+		e.Code, e.Message = tenon.CodeTimeout, "it did not answer in time"
 	case errors.As(err, &rpc):
-		return tenon.Errorf(tenon.CodeProtocol, "it refused to initialize: %w", err)
+		e.Code, e.Message, e.Data = tenon.CodeProtocol, "it refused to initialize: "+err.Error(), rpc.Data
 	case errors.Is(err, jsonrpc.ErrSyntax):
-		return tenon.Errorf(tenon.CodeProtocol, "%w", err)
+		e.Code = tenon.CodeProtocol
 	}
-	return tenon.Errorf(tenon.CodeUnreachable, "%w", err)
+	return e
 }

@@ -244,15 +244,17 @@ func (c *Client) explain(ctx context.Context, method string, err error, effect b
 	case errors.As(err, &lost) && lost.Sent && effect:
 		return &tenon.Error{Code: tenon.CodeUnknown, Message: fmt.Sprintf("the connection was lost during %s: %v", method, err), Err: err}
 	case errors.As(err, &lost):
-		return &tenon.Error{Code: tenon.CodeUnreachable, Message: fmt.Sprintf("is no longer available (%v)", err), Err: err}
+		return &tenon.Error{Code: tenon.CodeUnreachable, Message: fmt.Sprintf("the server is no longer available (%v)", err), Err: err}
 	case errors.Is(err, jsonrpc.ErrSyntax):
-		return &tenon.Error{Code: tenon.CodeProtocol, Message: fmt.Sprintf("%s: %v", method, err), Err: err}
-	case ctx.Err() == nil: // so it was our own limit
-		return &tenon.Error{Code: tenon.CodeTimeout, Message: fmt.Sprintf("%s timed out after %s", method, c.cfg.RequestTimeout), Err: err}
+		return &tenon.Error{Code: tenon.CodeProtocol, Message: fmt.Sprintf("the answer to %s cannot be read: %v", method, err), Err: err}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return &tenon.Error{Code: tenon.CodeTimeout, Message: method + " timed out", Err: err}
+	case ctx.Err() != nil:
+		return &tenon.Error{Code: tenon.CodeCancelled, Message: method + " was cancelled", Err: err}
+	case errors.Is(err, context.DeadlineExceeded): // so it was our own limit
+		return &tenon.Error{Code: tenon.CodeTimeout, Message: fmt.Sprintf("%s timed out after %s", method, c.cfg.RequestTimeout), Err: err}
 	}
-	return &tenon.Error{Code: tenon.CodeCancelled, Message: method + " was cancelled", Err: err}
+	return &tenon.Error{Code: tenon.CodeProtocol, Message: fmt.Sprintf("%s: %v", method, err), Err: err}
 }
 
 // clip makes bytes of a peer safe and short enough for a message.

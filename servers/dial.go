@@ -60,12 +60,15 @@ func (s *Server) dial(ctx context.Context) (*dialed, error) {
 	}
 	info := c.Info()
 	s.protocol = info.Protocol
-	d := &dialed{conn: c, protocol: info.Protocol, identity: strings.TrimSpace(info.Name + " " + info.Version)}
-	if info.Discovered > 0 {
-		d.phases = append(d.phases, Phase{"discover", info.Discovered.Milliseconds()})
+	return &dialed{conn: c, protocol: info.Protocol, identity: strings.TrimSpace(info.Name + " " + info.Version), phases: phases(info.Steps)}, nil
+}
+
+func phases(steps []mcp.Step) []Phase {
+	var list []Phase
+	for _, step := range steps {
+		list = append(list, Phase{step.Name, step.Took.Milliseconds()})
 	}
-	d.phases = append(d.phases, Phase{"connect", (info.Connected - info.Discovered).Milliseconds()})
-	return d, nil
+	return list
 }
 
 // stream opens the transport.

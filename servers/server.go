@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/mcp"
 )
 
 // Options are what a server needs beside its configuration.
@@ -42,10 +44,17 @@ type Server struct {
 	dialer error // how the last connect ended
 	tools  []tenon.Tool
 	listed bool
-	closed bool
+	// changes counts how often the server said that its tools changed, so that a
+	// list that was under way then is not kept.
+	changes int
+	closed  bool
 	// protocol is the revision that was found, so that it is asked for once.
 	protocol string
-	wg       sync.WaitGroup // connects under way and watchers
+	ctx      context.Context // ends with Close
+	cancel   context.CancelFunc
+	wg       sync.WaitGroup // connects under way, watchers, and what ends old connections
+	// connector is dial, but for tests.
+	connector func(context.Context) (*dialed, error)
 }
 
 // connection is what a server needs of an MCP client.
@@ -63,6 +72,8 @@ func New(name string, cfg Config, opts Options) *Server {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.log = s.log.With("server", name)
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.connector = s.dial
 	if !s.cfg.IsParallel() {
 		s.slot = make(chan struct{}, 1)
 	}
@@ -96,22 +107,26 @@ func (s *Server) Tools(ctx context.Context) ([]tenon.Tool, error) {
 		return nil, err
 	}
 	s.mu.Lock()
-	tools, listed := s.tools, s.listed
+	tools, listed, changes := s.tools, s.listed, s.changes
 	s.mu.Unlock()
 	if listed {
 		return tools, nil
 	}
 	start := time.Now()
 	tools, err = c.Tools(ctx)
-	if err != nil {
-		return nil, s.explain("list the tools of", err)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.conn == c {
+		// A copy, because a status that was given out holds the old one.
+		s.status.Phases = append(slices.DeleteFunc(slices.Clone(s.status.Phases), func(p Phase) bool { return p.Name == phaseList }),
+			Phase{phaseList, time.Since(start).Milliseconds()})
+	}
+	if err != nil {
+		return nil, s.explain("", err)
+	}
+	if s.conn == c && s.changes == changes {
 		s.tools, s.listed = tools, true
 		s.status.Tools = len(tools)
-		s.status.Phases = append(s.status.Phases, Phase{"list", time.Since(start).Milliseconds()})
 	}
 	return tools, nil
 }
@@ -123,7 +138,7 @@ func (s *Server) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) 
 		case s.slot <- struct{}{}:
 			defer func() { <-s.slot }()
 		case <-ctx.Done():
-			return nil, tenon.Errorf(tenon.CodeCancelled, "the call of tool '%s' was cancelled while it waited for its turn at server '%s'", c.Tool, s.name)
+			return nil, gaveUp(ctx, fmt.Sprintf("the call of tool '%s' of server '%s'", c.Tool, s.name), "it waited for the call before it")
 		}
 	}
 	conn, err := s.connect(ctx)
@@ -132,7 +147,7 @@ func (s *Server) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) 
 	}
 	r, err := conn.Call(ctx, c)
 	if err != nil {
-		return nil, s.explain("call tool '"+c.Tool+"' of", err)
+		return nil, s.explain(c.Tool, err)
 	}
 	return r, nil
 }
@@ -147,8 +162,13 @@ func (s *Server) connect(ctx context.Context) (connection, error) {
 		s.mu.Unlock()
 		return nil, tenon.Errorf(tenon.CodeUnreachable, "server '%s' is closed", s.name)
 	case s.conn != nil:
-		defer s.mu.Unlock()
-		return s.conn, nil
+		select {
+		case <-s.conn.Done():
+			s.forget(s.conn) // the watcher is not here yet
+		default:
+			defer s.mu.Unlock()
+			return s.conn, nil
+		}
 	}
 	if s.dialed == nil {
 		s.dialed = make(chan struct{})
@@ -160,7 +180,7 @@ func (s *Server) connect(ctx context.Context) (connection, error) {
 	select {
 	case <-dialed:
 	case <-ctx.Done():
-		return nil, tenon.Errorf(tenon.CodeCancelled, "gave up waiting for server '%s' to start: %w", s.name, context.Cause(ctx))
+		return nil, gaveUp(ctx, fmt.Sprintf("what was asked of server '%s'", s.name), "the server was starting")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,36 +190,72 @@ func (s *Server) connect(ctx context.Context) (connection, error) {
 	return s.conn, nil
 }
 
+// The phases that are not steps of package mcp's connect.
+const phaseList = "list"
+
+// teardown is how long past its deadline a connect may take to end what it has
+// begun before whoever waits is told. What is left goes on behind it.
+const teardown = 300 * time.Millisecond
+
 // dialOnce makes one attempt to connect and records how it went.
 func (s *Server) dialOnce() {
-	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(s.ctx, s.cfg.Timeout)
 	defer cancel()
-	d, err := s.dial(ctx)
+	start := time.Now()
+	type outcome struct {
+		d   *dialed
+		err error
+	}
+	done := make(chan outcome, 1)
+	s.wg.Go(func() {
+		d, err := s.connector(ctx)
+		done <- outcome{d, err}
+	})
+	var o outcome
+	late := time.NewTimer(s.cfg.Timeout + teardown)
+	defer late.Stop()
+	select {
+	case o = <-done:
+	case <-late.C:
+		o.err = &tenon.Error{Code: tenon.CodeTimeout, Message: "it did not answer in time", Err: context.DeadlineExceeded}
+		s.wg.Go(func() {
+			if o := <-done; o.d != nil {
+				_ = o.d.conn.Close() // nobody waits for it any more
+			}
+		})
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer func() { close(s.dialed); s.dialed = nil }()
 	s.status.Starts++
-	if err != nil {
-		s.dialer = s.connectError(err)
+	switch {
+	case s.closed:
+		s.dialer = tenon.Errorf(tenon.CodeUnreachable, "server '%s' is closed", s.name)
+		if o.d != nil {
+			s.wg.Go(func() { _ = o.d.conn.Close() }) // nobody is left to be told
+		}
+		return
+	case o.err != nil:
+		s.dialer = s.connectError(o.err)
 		state := StateFailed
-		if tenon.ErrorCode(err) == tenon.CodeAuth {
+		if tenon.ErrorCode(o.err) == tenon.CodeAuth {
 			state = StateAuth
+		}
+		s.status.Phases = []Phase{{mcp.StepStart, time.Since(start).Milliseconds()}}
+		var at *mcp.ConnectError
+		if errors.As(o.err, &at) {
+			s.status.Phases = phases(at.Steps)
 		}
 		s.set(state, s.dialer)
 		s.log.Debug("cannot connect to MCP server", "error", s.dialer) // whoever asked is told
 		return
 	}
-	if s.closed {
-		s.dialer = tenon.Errorf(tenon.CodeUnreachable, "server '%s' is closed", s.name)
-		s.wg.Go(func() { _ = d.conn.Close() }) // nobody is left to be told
-		return
-	}
-	s.conn, s.dialer = d.conn, nil
+	s.conn, s.dialer = o.d.conn, nil
 	s.tools, s.listed = nil, false
-	s.status.Protocol, s.status.Server, s.status.Phases = d.protocol, d.identity, d.phases
+	s.status.Protocol, s.status.Server, s.status.Phases = o.d.protocol, o.d.identity, o.d.phases
 	s.set(StateReady, nil)
-	s.log.Info("Connected to MCP server: "+s.name, "protocol", d.protocol)
-	s.wg.Go(func() { s.watch(d.conn) })
+	s.log.Info("Connected to MCP server: "+s.name, "protocol", o.d.protocol)
+	s.wg.Go(func() { s.watch(o.d.conn) })
 }
 
 // watch waits for the end of a connection and forgets it then, so that the next
@@ -207,24 +263,27 @@ func (s *Server) dialOnce() {
 func (s *Server) watch(c connection) {
 	<-c.Done()
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.forget(c)
+	s.mu.Unlock()
+	_ = c.Close() // what is left of it; its end is known already
+}
+
+// forget records that a connection was lost; the caller holds the lock.
+func (s *Server) forget(c connection) {
 	if s.conn != c {
 		return
 	}
 	s.conn = nil
-	if s.closed {
-		return
-	}
-	err := tenon.Errorf(tenon.CodeUnreachable, "the connection to server '%s' was lost: %w", s.name, c.Err())
+	err := s.explain("", tenon.Errorf(tenon.CodeUnreachable, "the connection was lost: %w", c.Err()))
 	s.set(StateFailed, err)
 	s.log.Warn("lost MCP server", "error", err)
-	_ = c.Close() // what is left of it; its end is known already
 }
 
 // refresh forgets the tools after the server said that they changed.
 func (s *Server) refresh() {
 	s.mu.Lock()
 	s.listed = false
+	s.changes++
 	s.mu.Unlock()
 	if s.opts.Changed != nil {
 		s.opts.Changed(s.name)
@@ -240,37 +299,17 @@ func (s *Server) set(state State, err error) {
 	}
 }
 
-// connectError says which server could not be reached and why.
-func (s *Server) connectError(err error) error {
-	code := tenon.ErrorCode(err)
-	if code == tenon.CodeInternal || code == tenon.CodeCancelled {
-		code = tenon.CodeUnreachable
-	}
-	text := err.Error()
-	if errors.Is(err, context.DeadlineExceeded) {
-		text = fmt.Sprintf("it did not answer within %s; raise servers.%s.timeout if it is slow to start (%v)", s.cfg.Timeout, s.name, err)
-	}
-	if s.cfg.Transport == TransportStdio {
-		return tenon.Errorf(code, "could not start MCP server '%s': %s", s.name, text)
-	}
-	return tenon.Errorf(code, "Failed to connect to MCP server '%s' at %s: %s", s.name, s.cfg.URL, text)
-}
-
-// explain puts the server's name in front of an error that does not have it.
-func (s *Server) explain(what string, err error) error {
-	if strings.Contains(err.Error(), "'"+s.name+"'") {
-		return err
-	}
-	return tenon.Errorf(tenon.ErrorCode(err), "%s server '%s': %w", what, s.name, err)
-}
-
 // Close ends the connection, and the server's process with all that it started.
+// Calls that are under way end, and none is taken any more.
 func (s *Server) Close() error {
+	s.cancel()
 	s.mu.Lock()
-	s.closed = true
 	c := s.conn
 	s.conn = nil
-	s.set(StateClosed, nil)
+	if !s.closed {
+		s.closed = true
+		s.set(StateClosed, nil)
+	}
 	s.mu.Unlock()
 	var err error
 	if c != nil {

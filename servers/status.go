@@ -32,7 +32,7 @@ type Status struct {
 	Tools     int          `json:"tools"`              // -1: not asked yet
 	Starts    int          `json:"starts"`             // how often it was connected
 	Error     *tenon.Error `json:"error,omitempty"`    // the last one, if the state is failed or auth_required
-	Phases    []Phase      `json:"phases,omitempty"`   // of the last connect
+	Phases    []Phase      `json:"phases,omitempty"`   // of the last connect; where that failed, the last is the one that did
 }
 
 // Phase is one part of connecting, and how long it took.

@@ -224,6 +224,21 @@ func (s *Stdio) Recv(ctx context.Context) ([]byte, error) {
 	return nil, s.exitError()
 }
 
+// ExitError says how a server's process ended.
+type ExitError struct {
+	Command string
+	Status  string // "exited with code 3", "was ended by signal: killed"
+	Stderr  string // its last lines, at most three; "" if it wrote none
+}
+
+// Error names the command, how it ended and its last words.
+func (e *ExitError) Error() string {
+	if e.Stderr == "" {
+		return fmt.Sprintf("command '%s' %s without a word on stderr", e.Command, e.Status)
+	}
+	return fmt.Sprintf("command '%s' %s; its last words: %s", e.Command, e.Status, e.Stderr)
+}
+
 func (s *Stdio) exitError() error {
 	what := s.state.String() // "exit status 3", "signal: killed"
 	if s.state.Exited() {
@@ -238,10 +253,7 @@ func (s *Stdio) exitError() error {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	if last := s.errlog.last(3); last != "" {
-		return fmt.Errorf("command '%s' %s; its last words: %s", s.cfg.Command, what, last)
-	}
-	return fmt.Errorf("command '%s' %s without a word on stderr", s.cfg.Command, what)
+	return &ExitError{Command: s.cfg.Command, Status: what, Stderr: s.errlog.last(3)}
 }
 
 // PID returns the process id, which is the id of its group too.

@@ -1,0 +1,105 @@
+package servers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+
+	"github.com/tenonhq/tenon/mcp"
+	"github.com/tenonhq/tenon/transport"
+)
+
+// connectError says which server could not be reached, why, and what to do.
+func (s *Server) connectError(err error) error {
+	code := tenon.ErrorCode(err)
+	if code == tenon.CodeInternal || code == tenon.CodeCancelled {
+		code = tenon.CodeUnreachable
+	}
+	text := err.Error()
+	if code == tenon.CodeTimeout {
+		text = fmt.Sprintf("it did not answer within %s", s.cfg.Timeout)
+		var at *mcp.ConnectError
+		if errors.As(err, &at) && at.Step != mcp.StepStart {
+			method := map[string]string{mcp.StepDiscover: "server/discover"}[at.Step]
+			text = fmt.Sprintf("it did not answer %s within %s", cmp.Or(method, at.Step), s.cfg.Timeout)
+		}
+		text += fmt.Sprintf("; raise servers.%s.timeout if it is slow to start", s.name)
+	}
+	e := &tenon.Error{Code: code, Message: fmt.Sprintf("could not start MCP server '%s': %s", s.name, text), Err: err}
+	if s.cfg.Transport != TransportStdio {
+		e.Message = fmt.Sprintf("Failed to connect to MCP server '%s' at %s: %s", s.name, s.cfg.URL, text)
+	}
+	var cause *tenon.Error
+	if errors.As(err, &cause) {
+		e.Data = cause.Data
+	}
+	return e
+}
+
+// explain makes a sentence of an error of a connection: which tool of which
+// server, what happened, and what to do. Tool is "" where the error is not
+// that of a call.
+func (s *Server) explain(tool string, err error) error {
+	var cause *tenon.Error
+	if !errors.As(err, &cause) {
+		cause = &tenon.Error{Code: tenon.CodeInternal, Message: err.Error()}
+	}
+	who := fmt.Sprintf("server '%s'", s.name)
+	what := fmt.Sprintf("the list of tools of %s", who)
+	if tool != "" {
+		what = fmt.Sprintf("tool '%s' of %s", tool, who)
+	}
+	text := what + ": " + cause.Message
+	switch cause.Code {
+	case tenon.CodeUnreachable:
+		text = who + " " + gone(err)
+	case tenon.CodeUnknown:
+		text = fmt.Sprintf("the call of tool '%s' broke off: %s %s", tool, who, gone(err))
+	case tenon.CodeTimeout:
+		_, after, ok := strings.Cut(cause.Message, " timed out after ")
+		if !ok { // a limit of the caller, who knows it
+			text = what + " timed out"
+			break
+		}
+		text = fmt.Sprintf("%s timed out after %s; raise servers.%s.request_timeout if it needs longer", what, after, s.name)
+	case tenon.CodeCancelled:
+		text = "the call of " + what + " was cancelled"
+		if tool == "" {
+			text = "the request for " + what + " was cancelled"
+		}
+	case tenon.CodeAuth:
+		text = fmt.Sprintf("%s refuses the credentials (%s); check servers.%s.auth", who, cause.Message, s.name)
+	case tenon.CodeTool:
+		text = what + " failed: " + cause.Message
+	}
+	return &tenon.Error{Code: cause.Code, Message: text, Data: cause.Data, Err: err}
+}
+
+// gaveUp says that a caller's context ended while it waited; nothing was sent.
+func gaveUp(ctx context.Context, what, while string) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return tenon.Errorf(tenon.CodeTimeout, "%s timed out while %s: %w", what, while, ctx.Err())
+	}
+	return tenon.Errorf(tenon.CodeCancelled, "%s was cancelled while %s: %w", what, while, ctx.Err())
+}
+
+// gone says how a connection was lost.
+func gone(err error) string {
+	var exit *transport.ExitError
+	if errors.As(err, &exit) {
+		text := fmt.Sprintf("is no longer available (%s)", exit.Status)
+		if exit.Stderr != "" {
+			text += "; its last words on stderr: " + strings.ReplaceAll(exit.Stderr, "\n", " / ")
+		}
+		return text
+	}
+	var e *tenon.Error
+	if errors.As(err, &e) && e.Err != nil {
+		err = e.Err // without what package mcp says about it
+	}
+	return fmt.Sprintf("is no longer available (%v)", err)
+}

@@ -1,0 +1,403 @@
+package servers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/testserver"
+	"go.uber.org/goleak"
+)
+
+// role is the variable that makes the test binary the test server.
+const role = "TENON_SERVERS_ROLE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(role) != "" {
+		if err := testserver.Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// fakeConn is a connection without a server.
+type fakeConn struct {
+	tools func(context.Context) ([]tenon.Tool, error)
+	call  func(context.Context, tenon.Call) (*tenon.Result, error)
+	done  chan struct{}
+	once  sync.Once
+	err   error
+	// closing delays Close.
+	closing time.Duration
+	closed  atomic.Int32
+}
+
+func (f *fakeConn) Tools(ctx context.Context) ([]tenon.Tool, error) {
+	if f.tools == nil {
+		return nil, nil
+	}
+	return f.tools(ctx)
+}
+
+func (f *fakeConn) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) {
+	if f.call == nil {
+		return &tenon.Result{}, nil
+	}
+	return f.call(ctx, c)
+}
+
+func (f *fakeConn) Done() <-chan struct{} { return f.done }
+func (f *fakeConn) Err() error            { return f.err }
+
+func (f *fakeConn) Close() error {
+	f.lose(errors.New("the connection was closed"))
+	time.Sleep(f.closing)
+	f.closed.Add(1)
+	return nil
+}
+
+func (f *fakeConn) lose(err error) { f.once.Do(func() { f.err = err; close(f.done) }) }
+
+func newFake() *fakeConn { return &fakeConn{done: make(chan struct{})} }
+
+// faked is a server that dials with a function.
+func faked(cfg Config, dial func(ctx context.Context) (connection, error)) *Server {
+	cfg.Command = "fake"
+	s := New("t", cfg, Options{})
+	s.connector = func(ctx context.Context) (*dialed, error) {
+		c, err := dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &dialed{conn: c, protocol: "2026-07-28", identity: "fake 1", phases: []Phase{{"start", 1}}}, nil
+	}
+	return s
+}
+
+func states(t *testing.T, s *Server, want State, starts int) Status {
+	t.Helper()
+	st := s.Status()
+	if st.State != want || st.Starts != starts {
+		t.Errorf("state %s after %d starts, want %s after %d (%v)", st.State, st.Starts, want, starts, st.Error)
+	}
+	if (st.Error != nil) != (want == StateFailed || want == StateAuth) {
+		t.Errorf("state %s with error %v", want, st.Error)
+	}
+	return st
+}
+
+// TestOneConnect holds that any number of callers share one connect, that a
+// caller that gives up costs the others nothing, and how the states follow.
+func TestOneConnect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dials := 0
+		s := faked(Config{}, func(context.Context) (connection, error) {
+			dials++
+			time.Sleep(time.Second)
+			return newFake(), nil
+		})
+		if st := states(t, s, StateCold, 0); !st.Since.IsZero() || st.Tools != -1 {
+			t.Errorf("%+v", st)
+		}
+		begun := time.Now()
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() {
+				if _, err := s.Call(t.Context(), tenon.Call{Tool: "x"}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		for timeout, code := range map[time.Duration]tenon.Code{time.Millisecond: tenon.CodeTimeout, 0: tenon.CodeCancelled} {
+			wg.Go(func() {
+				ctx, cancel := context.WithCancel(t.Context())
+				if timeout > 0 {
+					ctx, cancel = context.WithTimeout(t.Context(), timeout)
+				} else {
+					cancel()
+				}
+				defer cancel()
+				if _, err := s.Call(ctx, tenon.Call{Tool: "x"}); tenon.ErrorCode(err) != code || !strings.Contains(err.Error(), "server 't'") {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		states(t, s, StateStarting, 0)
+		wg.Wait()
+		if st := states(t, s, StateReady, 1); dials != 1 || !st.Since.Equal(begun.Add(time.Second)) || st.Server != "fake 1" || st.Protocol != "2026-07-28" {
+			t.Errorf("%d dials, %+v", dials, st)
+		}
+		_, _ = s.Close(), s.Close()
+		states(t, s, StateClosed, 1)
+		if _, err := s.Call(t.Context(), tenon.Call{}); tenon.ErrorCode(err) != tenon.CodeUnreachable || err.Error() != "server 't' is closed" {
+			t.Error(err)
+		}
+	})
+}
+
+// TestReconnect holds that a lost connection is made again at the next use and
+// not before, even where that follows at once.
+func TestReconnect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var conns []*fakeConn
+		s := faked(Config{}, func(context.Context) (connection, error) {
+			c := newFake()
+			c.closing = 2 * time.Second // a process that takes its time to die
+			conns = append(conns, c)
+			return c, nil
+		})
+		defer func() { _ = s.Close() }()
+		if _, err := s.Tools(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		conns[0].lose(errors.New("gone with the wind"))
+		if _, err := s.Call(t.Context(), tenon.Call{}); err != nil { // the watcher may not have run yet
+			t.Error(err)
+		}
+		states(t, s, StateReady, 2)
+		conns[1].lose(errors.New("gone with the wind"))
+		synctest.Wait() // the old connection is still being closed: nobody waits for that
+		st := states(t, s, StateFailed, 2)
+		if got := st.Error.Error(); got != "server 't' is no longer available (gone with the wind)" {
+			t.Error(got)
+		}
+		time.Sleep(time.Hour)
+		if len(conns) != 2 || conns[0].closed.Load() == 0 || conns[1].closed.Load() == 0 {
+			t.Errorf("%d connections, closed %d times", len(conns), conns[1].closed.Load())
+		}
+		if _, err := s.Tools(t.Context()); err != nil {
+			t.Error(err)
+		}
+		states(t, s, StateReady, 3)
+	})
+}
+
+// TestConnectFails holds what is kept of a failure, and that each use tries again.
+func TestConnectFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		err := error(&tenon.Error{Code: tenon.CodeAuth, Message: "HTTP 401", Data: json.RawMessage(`1`)})
+		s := faked(Config{Timeout: time.Second}, func(ctx context.Context) (connection, error) {
+			err := err // it changes while this sleeps
+			if err == nil {
+				return newFake(), nil
+			}
+			if errors.Is(err, context.DeadlineExceeded) {
+				<-ctx.Done()
+				time.Sleep(2 * time.Second) // a process that does not want to die
+			}
+			return nil, err
+		})
+		defer func() { _ = s.Close() }()
+		_, got := s.Call(t.Context(), tenon.Call{})
+		if st := states(t, s, StateAuth, 1); got != error(st.Error) || string(st.Error.Data) != `1` || got.Error() != "could not start MCP server 't': HTTP 401" {
+			t.Error(got)
+		}
+		err = context.DeadlineExceeded
+		begun := time.Now()
+		_, got = s.Tools(t.Context())
+		states(t, s, StateFailed, 2)
+		if tenon.ErrorCode(got) != tenon.CodeTimeout || time.Since(begun) > 2*time.Second ||
+			got.Error() != "could not start MCP server 't': it did not answer within 1s; raise servers.t.timeout if it is slow to start" {
+			t.Errorf("after %s: %v", time.Since(begun), got)
+		}
+		err = nil // it was mended
+		if _, err := s.Tools(t.Context()); err != nil {
+			t.Error(err)
+		}
+		states(t, s, StateReady, 3)
+	})
+}
+
+// TestCloseDuringConnect holds that Close waits for nobody's deadline, and that
+// a connection that comes too late is closed.
+func TestCloseDuringConnect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, stubborn := range []bool{false, true} {
+			c := newFake()
+			s := faked(Config{Timeout: time.Hour}, func(ctx context.Context) (connection, error) {
+				<-ctx.Done()
+				if stubborn {
+					return c, nil
+				}
+				return nil, ctx.Err()
+			})
+			begun := time.Now()
+			got := make(chan error, 1)
+			go func() { _, err := s.Tools(t.Context()); got <- err }()
+			synctest.Wait()
+			_ = s.Close()
+			if err := <-got; tenon.ErrorCode(err) != tenon.CodeUnreachable || time.Since(begun) > 0 || stubborn != (c.closed.Load() > 0) {
+				t.Errorf("%v after %s", err, time.Since(begun))
+			}
+			states(t, s, StateClosed, 1)
+		}
+	})
+}
+
+// TestParallelFalse holds that calls of such a server come one after the other.
+func TestParallelFalse(t *testing.T) {
+	for _, parallel := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newFake()
+			var now, most atomic.Int32
+			c.call = func(context.Context, tenon.Call) (*tenon.Result, error) {
+				most.Store(max(most.Load(), now.Add(1)))
+				time.Sleep(time.Second)
+				now.Add(-1)
+				return &tenon.Result{}, nil
+			}
+			s := faked(Config{Parallel: &parallel}, func(context.Context) (connection, error) { return c, nil })
+			defer func() { _ = s.Close() }()
+			var wg sync.WaitGroup
+			for range 5 {
+				wg.Go(func() { _, _ = s.Call(t.Context(), tenon.Call{Tool: "x"}) })
+			}
+			synctest.Wait()
+			if !parallel { // who gives up while it waits does not hold the turn
+				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+				defer cancel()
+				if _, err := s.Call(ctx, tenon.Call{Tool: "x"}); tenon.ErrorCode(err) != tenon.CodeTimeout {
+					t.Error(err)
+				}
+			}
+			wg.Wait()
+			if want := map[bool]int32{true: 5, false: 1}[parallel]; most.Load() != want {
+				t.Errorf("%d calls at a time, want %d", most.Load(), want)
+			}
+		})
+	}
+}
+
+// TestToolsChange holds that tools are asked for once, again after they changed,
+// and that a list that was under way when they did is not kept.
+func TestToolsChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFake()
+		lists, told := 0, 0
+		c.tools = func(context.Context) ([]tenon.Tool, error) {
+			lists++
+			n := lists
+			time.Sleep(time.Second)
+			return []tenon.Tool{{Remote: fmt.Sprint(n)}}, nil
+		}
+		s := faked(Config{}, func(context.Context) (connection, error) { return c, nil })
+		s.opts.Changed = func(string) { told++ }
+		defer func() { _ = s.Close() }()
+		get := func(want string) {
+			t.Helper()
+			if tools, err := s.Tools(t.Context()); err != nil || len(tools) != 1 || tools[0].Remote != want {
+				t.Errorf("%v %v, want %s", tools, err, want)
+			}
+		}
+		get("1")
+		get("1")
+		s.refresh()
+		time.AfterFunc(500*time.Millisecond, s.refresh)
+		get("2") // old already when it comes
+		get("3")
+		get("3")
+		if st := s.Status(); told != 2 || len(st.Phases) != 2 || st.Phases[1] != (Phase{"list", 1000}) {
+			t.Errorf("told %d times, %+v", told, st.Phases)
+		}
+		c.tools = func(context.Context) ([]tenon.Tool, error) {
+			return nil, tenon.Errorf(tenon.CodeProtocol, "no array")
+		}
+		s.refresh()
+		if _, err := s.Tools(t.Context()); tenon.ErrorCode(err) != tenon.CodeProtocol || err.Error() != "the list of tools of server 't': no array" {
+			t.Error(err)
+		}
+		if st := s.Status(); st.Phases[len(st.Phases)-1].Name != "list" {
+			t.Error(st.Phases)
+		}
+	})
+}
+
+// TestLoadToolsFalse holds that no server is started to list what is not wanted.
+func TestLoadToolsFalse(t *testing.T) {
+	no := false
+	s := faked(Config{LoadTools: &no}, func(context.Context) (connection, error) { return nil, errors.New("dialed") })
+	if tools, err := s.Tools(t.Context()); err != nil || tools != nil {
+		t.Error(tools, err)
+	}
+	states(t, s, StateCold, 0)
+	_ = s.Close()
+}
+
+// TestExplain holds the sentences that people and models read.
+func TestExplain(t *testing.T) {
+	c := newFake()
+	s := faked(Config{}, func(context.Context) (connection, error) { return c, nil })
+	defer func() { _ = s.Close() }()
+	tests := []struct {
+		code       tenon.Code
+		message    string
+		tool, list string // sentences
+	}{
+		{tenon.CodeTimeout, "tools/call timed out after 100ms",
+			"tool 'x' of server 't' timed out after 100ms; raise servers.t.request_timeout if it needs longer",
+			"the list of tools of server 't' timed out after 100ms; raise servers.t.request_timeout if it needs longer"},
+		{tenon.CodeTimeout, "tools/call timed out", "tool 'x' of server 't' timed out", "the list of tools of server 't' timed out"},
+		{tenon.CodeCancelled, "tools/call was cancelled", "the call of tool 'x' of server 't' was cancelled", "the request for the list of tools of server 't' was cancelled"},
+		{tenon.CodeTool, "-32602: bad input", "tool 'x' of server 't' failed: -32602: bad input", "the list of tools of server 't' failed: -32602: bad input"},
+		{tenon.CodeUnreachable, "the socket broke", "server 't' is no longer available (the socket broke)", "server 't' is no longer available (the socket broke)"},
+		{tenon.CodeUnknown, "the socket broke", "the call of tool 'x' broke off: server 't' is no longer available (the socket broke)", ""},
+		{tenon.CodeAuth, "HTTP 401", "server 't' refuses the credentials (HTTP 401); check servers.t.auth", "server 't' refuses the credentials (HTTP 401); check servers.t.auth"},
+		{tenon.CodeTooLarge, "too much", "tool 'x' of server 't': too much", "the list of tools of server 't': too much"},
+	}
+	for _, tt := range tests {
+		err := &tenon.Error{Code: tt.code, Message: tt.message, Data: json.RawMessage(`{"n":1}`)}
+		c.call = func(context.Context, tenon.Call) (*tenon.Result, error) { return nil, err }
+		c.tools = func(context.Context) ([]tenon.Tool, error) { return nil, err }
+		_, called := s.Call(t.Context(), tenon.Call{Tool: "x"})
+		_, listed := s.Tools(t.Context())
+		for got, want := range map[error]string{called: tt.tool, listed: tt.list} {
+			var e *tenon.Error
+			if !errors.As(got, &e) || e.Code != tt.code || want != "" && e.Message != want || string(e.Data) != `{"n":1}` {
+				t.Errorf("got  %v\nwant %s", got, want)
+			}
+		}
+	}
+}
+
+// TestHeaders holds how each kind of auth is sent.
+func TestHeaders(t *testing.T) {
+	secret := tenon.NewSecret
+	tests := []struct {
+		name string
+		cfg  Config
+		want []string
+	}{
+		{"none", Config{}, nil},
+		{"bearer", Config{Auth: Auth{Type: AuthBearer, Secret: secret("s")}}, []string{"Authorization: Bearer s"}},
+		{"basic", Config{Auth: Auth{Type: AuthBasic, Secret: secret("l:p")}}, []string{"Authorization: Basic bDpw"}},
+		{"basic as JSON", Config{Auth: Auth{Type: AuthBasic, Secret: secret(`{"login":"l","password":"p"}`)}}, []string{"Authorization: Basic bDpw"}},
+		{"api_key", Config{Auth: Auth{Type: AuthAPIKey, Secret: secret("s")}}, []string{"X-Api-Key: s"}},
+		{"header", Config{Auth: Auth{Type: AuthHeader, Header: "x-mine", Secret: secret("s")}, Headers: map[string]string{"b": "c"}}, []string{"B: c", "X-Mine: s"}},
+		{"written", Config{Auth: Auth{Type: AuthBearer, Secret: secret("s")}, Headers: map[string]string{"authorization": "mine"}}, []string{"Authorization: mine"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for k, v := range headers(tt.cfg.WithDefaults()) {
+				got = append(got, k+": "+v)
+			}
+			if slices.Sort(got); !slices.Equal(got, tt.want) {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
+	}
+}
