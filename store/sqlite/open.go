@@ -39,6 +39,7 @@ type Store struct {
 	leases *leases
 	write  *sql.DB // one connection, the writer's
 	read   *sql.DB
+	writer *writer
 	conn   *sql.Conn     // the writer's
 	turn   chan struct{} // whose turn it is to use conn; nil: the writer's, always
 
@@ -115,7 +116,8 @@ func open(ctx context.Context, c Config, steps []string, full bool) (_ *Store, e
 	if c.Brief {
 		s.turn = make(chan struct{}, 1)
 	}
-	go newWriter(s, s.conn).loop()
+	s.writer = newWriter(s, s.conn)
+	go s.writer.loop()
 	s.copies.Go(s.checkpoint)
 	return s, nil
 }

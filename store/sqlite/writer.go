@@ -46,6 +46,9 @@ func (s *Store) submit(ctx context.Context, do func(*writer) error) error {
 		return closedError(s)
 	default:
 	}
+	if s.turn != nil {
+		return s.submitHere(ctx, do)
+	}
 	o, _ := s.pool.Get().(*op)
 	if o == nil {
 		o = &op{done: make(chan error, 1)}
@@ -83,6 +86,22 @@ func (s *Store) submit(ctx context.Context, do func(*writer) error) error {
 	}
 }
 
+// submitHere has one write done by the caller itself: where writes come one
+// after another, to hand them over would only cost time.
+func (s *Store) submitHere(ctx context.Context, do func(*writer) error) error {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return cancelled(s, ctx.Err())
+	case <-s.quit:
+		return closedError(s)
+	}
+	o := &op{do: do, done: make(chan error, 1)}
+	s.writer.commit([]*op{o})
+	return <-o.done
+}
+
 func cancelled(s *Store, err error) error {
 	return tenon.Errorf(tenon.CodeCancelled, "store %s: not written: %w", s.path, err)
 }
@@ -91,7 +110,8 @@ func closedError(s *Store) error {
 	return tenon.Errorf(tenon.CodeStore, "store %s: it was closed", s.path)
 }
 
-// writer owns the connection that writes. Only its own goroutine uses it.
+// writer owns the connection that writes. Only its own goroutine uses it, or
+// whose turn it is.
 type writer struct {
 	s     *Store
 	conn  *sql.Conn
@@ -127,9 +147,7 @@ func (w *writer) loop() {
 			w.commit(batch)
 			clear(batch)
 		case <-tick:
-			w.lock()
-			changed, err := w.foreign()
-			w.unlock()
+			changed, err := w.look()
 			if err == nil && changed {
 				w.s.watch.notify()
 			}
@@ -149,17 +167,13 @@ func (w *writer) end() {
 	}
 }
 
-// lock and unlock stand around each use of the connection.
-func (w *writer) lock() {
+// look is foreign, in turn.
+func (w *writer) look() (changed bool, err error) {
 	if w.s.turn != nil {
 		w.s.turn <- struct{}{}
+		defer func() { <-w.s.turn }()
 	}
-}
-
-func (w *writer) unlock() {
-	if w.s.turn != nil {
-		<-w.s.turn
-	}
+	return w.foreign()
 }
 
 // collect takes what is waiting. Those whose write was just committed need a
@@ -206,7 +220,6 @@ func (w *writer) commit(batch []*op) {
 		return
 	}
 	errs := make([]error, n)
-	w.lock()
 	failed, err := w.transact(batch, errs)
 	if failed && n > 1 {
 		for i, o := range batch {
@@ -219,7 +232,6 @@ func (w *writer) commit(batch []*op) {
 			errs[i] = err
 		}
 	}
-	w.unlock()
 	if w.writes += n; w.writes >= checkpointEvery {
 		w.writes = 0
 		select {
