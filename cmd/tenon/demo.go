@@ -51,7 +51,7 @@ func (a *app) demo(ctx context.Context, model, text string) (err error) {
 	server := servers.Config{Command: exe, Args: []string{"testserver", "--stdio"}}
 	cfg := &config.Config{Servers: map[string]servers.Config{"demo": server.WithDefaults()}}
 	h, err := host.Open(ctx, host.Config{Config: cfg, Home: a.home, Model: model, LookupEnv: a.lookupEnv,
-		Version: version().Version, Logger: a.logger(cfg)})
+		Version: version().Version, Logger: a.logger(cfg), Brief: true})
 	if err != nil {
 		return err
 	}

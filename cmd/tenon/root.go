@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -243,7 +242,11 @@ func (e *enum) Set(s string) error {
 	return nil
 }
 
-var counted = regexp.MustCompile(`^-[0-9]+$`)
+// counted reports whether an argument is a minus and digits.
+func counted(arg string) bool {
+	digits, ok := strings.CutPrefix(arg, "-")
+	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
+}
 
 // refMark stands before a "-1" that is an argument, so that it is not taken for
 // a flag.
@@ -271,7 +274,7 @@ func countedRefs(root *cobra.Command, args []string) []string {
 	walk(root)
 	args = slices.Clone(args)
 	for i := 1; i < len(args); i++ {
-		if counted.MatchString(args[i]) && !takes[args[i-1]] {
+		if counted(args[i]) && !takes[args[i-1]] {
 			args[i] = refMark + args[i]
 		}
 	}

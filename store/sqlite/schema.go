@@ -93,7 +93,9 @@ CREATE INDEX sessions_updated ON sessions(updated);
 // older version is copied first; the change itself is one transaction, so that a
 // crash leaves the one version or the other.
 func migrate(ctx context.Context, conn *sql.Conn, path string, steps []string) error {
-	version, app, tables, err := identify(ctx, conn)
+	// As long as nothing has to be done, to look out for the end of ctx would take
+	// longer than to look at the store.
+	version, app, tables, err := identify(context.WithoutCancel(ctx), conn)
 	switch {
 	case err != nil:
 		return storeError(path, "read", err)
