@@ -106,7 +106,8 @@ func (s *session) journalRound(dir string) (r journaled, err error) {
 	if err != nil {
 		return r, err
 	}
-	if end.salt != before.salt {
+	// A new store has no log before its first commit.
+	if end.salt != after.salt || before.commits > 0 && before.salt != after.salt {
 		return r, errors.New("the write-ahead log began anew during a round, so its commits cannot be counted; lower journalRuns")
 	}
 	r.commits = end.commits - after.commits
