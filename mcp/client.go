@@ -41,6 +41,9 @@ type ClientConfig struct {
 	// Changed is called after the server said that a list changed ("tools",
 	// "prompts", "resources"), at most every 100 ms. It must not block.
 	Changed func(list string)
+	// Step is called when a step of connecting begins, with its name. Nil: nobody
+	// is told before the end.
+	Step func(name string)
 	// DiscoverTimeout bounds the wait for an answer to server/discover over a
 	// stream; 0: 1.5 s. Servers that never answer it are legacy servers.
 	DiscoverTimeout time.Duration

@@ -42,6 +42,7 @@ func (e *ConnectError) Unwrap() error { return e.Err }
 type steps struct {
 	list []Step
 	at   time.Time
+	tell func(name string)
 }
 
 // begin ends the step before and begins another; "" begins none.
@@ -52,6 +53,9 @@ func (s *steps) begin(name string) {
 	}
 	if s.at = now; name != "" {
 		s.list = append(s.list, Step{Name: name})
+		if s.tell != nil {
+			s.tell(name)
+		}
 	}
 }
 
@@ -63,7 +67,7 @@ func (s *steps) begin(name string) {
 // wrap a [*ConnectError].
 func Connect(ctx context.Context, cfg ClientConfig) (*Client, error) {
 	cfg = cfg.withDefaults()
-	var log steps
+	log := steps{tell: cfg.Step}
 	c, err := connect(ctx, cfg, &log)
 	log.begin("")
 	if err != nil {

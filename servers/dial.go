@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/transport"
@@ -33,7 +35,7 @@ func (s *Server) dial(ctx context.Context) (*dialed, error) {
 		cfg = resolved.WithDefaults()
 	}
 	s.mu.Lock()
-	protocol := s.protocol
+	protocol, attempt := s.protocol, s.status.Starts
 	s.mu.Unlock()
 	if cfg.Protocol != ProtocolAuto {
 		protocol = cfg.Protocol
@@ -44,6 +46,7 @@ func (s *Server) dial(ctx context.Context) (*dialed, error) {
 		Name:           "tenon",
 		Version:        s.opts.Version,
 		RequestTimeout: cfg.RequestTimeout,
+		Step:           func(name string) { s.step(attempt, name) },
 		Notice:         s.notice,
 		Changed: func(list string) {
 			if list == "tools" {
@@ -61,6 +64,27 @@ func (s *Server) dial(ctx context.Context) (*dialed, error) {
 	info := c.Info()
 	s.protocol = info.Protocol
 	return &dialed{conn: c, protocol: info.Protocol, identity: strings.TrimSpace(info.Name + " " + info.Version), phases: phases(info.Steps)}, nil
+}
+
+// step records that a step of an attempt has begun, so that it is known even
+// where the attempt does not come back in time.
+func (s *Server) step(attempt int, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dialed != nil && s.status.Starts == attempt {
+		s.endStep()
+		s.status.Phases = append(s.status.Phases, Phase{Name: name})
+	}
+}
+
+// endStep sets how long the step under way took; the caller holds the lock.
+func (s *Server) endStep() {
+	now := time.Now()
+	// A copy, because a status that was given out holds the old one.
+	if s.status.Phases = slices.Clone(s.status.Phases); len(s.status.Phases) > 0 {
+		s.status.Phases[len(s.status.Phases)-1].Millis = now.Sub(s.stepped).Milliseconds()
+	}
+	s.stepped = now
 }
 
 func phases(steps []mcp.Step) []Phase {

@@ -14,19 +14,15 @@ import (
 )
 
 // connectError says which server could not be reached, why, and what to do.
-func (s *Server) connectError(err error) error {
+func (s *Server) connectError(step string, err error) error {
 	code := tenon.ErrorCode(err)
 	if code == tenon.CodeInternal || code == tenon.CodeCancelled {
 		code = tenon.CodeUnreachable
 	}
 	text := err.Error()
 	if code == tenon.CodeTimeout {
-		text = fmt.Sprintf("it did not answer within %s", s.cfg.Timeout)
-		var at *mcp.ConnectError
-		if errors.As(err, &at) && at.Step != mcp.StepStart {
-			method := map[string]string{mcp.StepDiscover: "server/discover"}[at.Step]
-			text = fmt.Sprintf("it did not answer %s within %s", cmp.Or(method, at.Step), s.cfg.Timeout)
-		}
+		what := map[string]string{mcp.StepDiscover: "answer server/discover", mcp.StepInitialize: "answer initialize"}[step]
+		text = fmt.Sprintf("it did not %s within %s", cmp.Or(what, "start"), s.cfg.Timeout)
 		text += fmt.Sprintf("; raise servers.%s.timeout if it is slow to start", s.name)
 	}
 	e := &tenon.Error{Code: code, Message: fmt.Sprintf("could not start MCP server '%s': %s", s.name, text), Err: err}

@@ -50,6 +50,7 @@ type Server struct {
 	closed  bool
 	// protocol is the revision that was found, so that it is asked for once.
 	protocol string
+	stepped  time.Time       // when the step of connecting that is under way began
 	ctx      context.Context // ends with Close
 	cancel   context.CancelFunc
 	wg       sync.WaitGroup // connects under way, watchers, and what ends old connections
@@ -172,6 +173,7 @@ func (s *Server) connect(ctx context.Context) (connection, error) {
 	}
 	if s.dialed == nil {
 		s.dialed = make(chan struct{})
+		s.status.Phases = nil
 		s.set(StateStarting, nil)
 		s.wg.Go(s.dialOnce)
 	}
@@ -236,15 +238,18 @@ func (s *Server) dialOnce() {
 		}
 		return
 	case o.err != nil:
-		s.dialer = s.connectError(o.err)
-		state := StateFailed
-		if tenon.ErrorCode(o.err) == tenon.CodeAuth {
-			state = StateAuth
-		}
-		s.status.Phases = []Phase{{mcp.StepStart, time.Since(start).Milliseconds()}}
 		var at *mcp.ConnectError
 		if errors.As(o.err, &at) {
 			s.status.Phases = phases(at.Steps)
+		} else if len(s.status.Phases) == 0 { // it did not come to connecting, as with a secret that is missing
+			s.status.Phases = []Phase{{mcp.StepStart, time.Since(start).Milliseconds()}}
+		} else {
+			s.endStep()
+		}
+		s.dialer = s.connectError(s.status.Phases[len(s.status.Phases)-1].Name, o.err)
+		state := StateFailed
+		if tenon.ErrorCode(o.err) == tenon.CodeAuth {
+			state = StateAuth
 		}
 		s.set(state, s.dialer)
 		s.log.Debug("cannot connect to MCP server", "error", s.dialer) // whoever asked is told

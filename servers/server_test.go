@@ -189,32 +189,38 @@ func TestReconnect(t *testing.T) {
 // TestConnectFails holds what is kept of a failure, and that each use tries again.
 func TestConnectFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		err := error(&tenon.Error{Code: tenon.CodeAuth, Message: "HTTP 401", Data: json.RawMessage(`1`)})
-		s := faked(Config{Timeout: time.Second}, func(ctx context.Context) (connection, error) {
-			err := err // it changes while this sleeps
-			if err == nil {
-				return newFake(), nil
-			}
-			if errors.Is(err, context.DeadlineExceeded) {
+		attempt := -1
+		var s *Server
+		s = faked(Config{Timeout: time.Second}, func(ctx context.Context) (connection, error) {
+			switch attempt++; attempt {
+			case 0:
+				return nil, &tenon.Error{Code: tenon.CodeAuth, Message: "HTTP 401", Data: json.RawMessage(`1`)}
+			case 1:
+				s.step(1, "start")
+				time.Sleep(400 * time.Millisecond)
+				s.step(1, "discover")
 				<-ctx.Done()
 				time.Sleep(2 * time.Second) // a process that does not want to die
+				s.step(1, "initialize")
+				return nil, ctx.Err()
 			}
-			return nil, err
+			return newFake(), nil // it was mended
 		})
 		defer func() { _ = s.Close() }()
 		_, got := s.Call(t.Context(), tenon.Call{})
 		if st := states(t, s, StateAuth, 1); got != error(st.Error) || string(st.Error.Data) != `1` || got.Error() != "could not start MCP server 't': HTTP 401" {
 			t.Error(got)
 		}
-		err = context.DeadlineExceeded
 		begun := time.Now()
 		_, got = s.Tools(t.Context())
-		states(t, s, StateFailed, 2)
+		want := []Phase{{"start", 400}, {"discover", 900}}
+		if st := states(t, s, StateFailed, 2); !slices.Equal(st.Phases, want) {
+			t.Errorf("%v, want %v", st.Phases, want)
+		}
 		if tenon.ErrorCode(got) != tenon.CodeTimeout || time.Since(begun) > 2*time.Second ||
-			got.Error() != "could not start MCP server 't': it did not answer within 1s; raise servers.t.timeout if it is slow to start" {
+			got.Error() != "could not start MCP server 't': it did not answer server/discover within 1s; raise servers.t.timeout if it is slow to start" {
 			t.Errorf("after %s: %v", time.Since(begun), got)
 		}
-		err = nil // it was mended
 		if _, err := s.Tools(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -287,7 +293,8 @@ func TestParallelFalse(t *testing.T) {
 func TestToolsChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newFake()
-		lists, told := 0, 0
+		lists := 0
+		var told atomic.Int32
 		c.tools = func(context.Context) ([]tenon.Tool, error) {
 			lists++
 			n := lists
@@ -295,7 +302,7 @@ func TestToolsChange(t *testing.T) {
 			return []tenon.Tool{{Remote: fmt.Sprint(n)}}, nil
 		}
 		s := faked(Config{}, func(context.Context) (connection, error) { return c, nil })
-		s.opts.Changed = func(string) { told++ }
+		s.opts.Changed = func(string) { told.Add(1) }
 		defer func() { _ = s.Close() }()
 		get := func(want string) {
 			t.Helper()
@@ -310,8 +317,8 @@ func TestToolsChange(t *testing.T) {
 		get("2") // old already when it comes
 		get("3")
 		get("3")
-		if st := s.Status(); told != 2 || len(st.Phases) != 2 || st.Phases[1] != (Phase{"list", 1000}) {
-			t.Errorf("told %d times, %+v", told, st.Phases)
+		if st := s.Status(); told.Load() != 2 || len(st.Phases) != 2 || st.Phases[1] != (Phase{"list", 1000}) {
+			t.Errorf("told %d times, %+v", told.Load(), st.Phases)
 		}
 		c.tools = func(context.Context) ([]tenon.Tool, error) {
 			return nil, tenon.Errorf(tenon.CodeProtocol, "no array")
@@ -335,69 +342,4 @@ func TestLoadToolsFalse(t *testing.T) {
 	}
 	states(t, s, StateCold, 0)
 	_ = s.Close()
-}
-
-// TestExplain holds the sentences that people and models read.
-func TestExplain(t *testing.T) {
-	c := newFake()
-	s := faked(Config{}, func(context.Context) (connection, error) { return c, nil })
-	defer func() { _ = s.Close() }()
-	tests := []struct {
-		code       tenon.Code
-		message    string
-		tool, list string // sentences
-	}{
-		{tenon.CodeTimeout, "tools/call timed out after 100ms",
-			"tool 'x' of server 't' timed out after 100ms; raise servers.t.request_timeout if it needs longer",
-			"the list of tools of server 't' timed out after 100ms; raise servers.t.request_timeout if it needs longer"},
-		{tenon.CodeTimeout, "tools/call timed out", "tool 'x' of server 't' timed out", "the list of tools of server 't' timed out"},
-		{tenon.CodeCancelled, "tools/call was cancelled", "the call of tool 'x' of server 't' was cancelled", "the request for the list of tools of server 't' was cancelled"},
-		{tenon.CodeTool, "-32602: bad input", "tool 'x' of server 't' failed: -32602: bad input", "the list of tools of server 't' failed: -32602: bad input"},
-		{tenon.CodeUnreachable, "the socket broke", "server 't' is no longer available (the socket broke)", "server 't' is no longer available (the socket broke)"},
-		{tenon.CodeUnknown, "the socket broke", "the call of tool 'x' broke off: server 't' is no longer available (the socket broke)", ""},
-		{tenon.CodeAuth, "HTTP 401", "server 't' refuses the credentials (HTTP 401); check servers.t.auth", "server 't' refuses the credentials (HTTP 401); check servers.t.auth"},
-		{tenon.CodeTooLarge, "too much", "tool 'x' of server 't': too much", "the list of tools of server 't': too much"},
-	}
-	for _, tt := range tests {
-		err := &tenon.Error{Code: tt.code, Message: tt.message, Data: json.RawMessage(`{"n":1}`)}
-		c.call = func(context.Context, tenon.Call) (*tenon.Result, error) { return nil, err }
-		c.tools = func(context.Context) ([]tenon.Tool, error) { return nil, err }
-		_, called := s.Call(t.Context(), tenon.Call{Tool: "x"})
-		_, listed := s.Tools(t.Context())
-		for got, want := range map[error]string{called: tt.tool, listed: tt.list} {
-			var e *tenon.Error
-			if !errors.As(got, &e) || e.Code != tt.code || want != "" && e.Message != want || string(e.Data) != `{"n":1}` {
-				t.Errorf("got  %v\nwant %s", got, want)
-			}
-		}
-	}
-}
-
-// TestHeaders holds how each kind of auth is sent.
-func TestHeaders(t *testing.T) {
-	secret := tenon.NewSecret
-	tests := []struct {
-		name string
-		cfg  Config
-		want []string
-	}{
-		{"none", Config{}, nil},
-		{"bearer", Config{Auth: Auth{Type: AuthBearer, Secret: secret("s")}}, []string{"Authorization: Bearer s"}},
-		{"basic", Config{Auth: Auth{Type: AuthBasic, Secret: secret("l:p")}}, []string{"Authorization: Basic bDpw"}},
-		{"basic as JSON", Config{Auth: Auth{Type: AuthBasic, Secret: secret(`{"login":"l","password":"p"}`)}}, []string{"Authorization: Basic bDpw"}},
-		{"api_key", Config{Auth: Auth{Type: AuthAPIKey, Secret: secret("s")}}, []string{"X-Api-Key: s"}},
-		{"header", Config{Auth: Auth{Type: AuthHeader, Header: "x-mine", Secret: secret("s")}, Headers: map[string]string{"b": "c"}}, []string{"B: c", "X-Mine: s"}},
-		{"written", Config{Auth: Auth{Type: AuthBearer, Secret: secret("s")}, Headers: map[string]string{"authorization": "mine"}}, []string{"Authorization: mine"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			var got []string
-			for k, v := range headers(tt.cfg.WithDefaults()) {
-				got = append(got, k+": "+v)
-			}
-			if slices.Sort(got); !slices.Equal(got, tt.want) {
-				t.Errorf("%q, want %q", got, tt.want)
-			}
-		})
-	}
 }

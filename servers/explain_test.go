@@ -1,0 +1,76 @@
+package servers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/tenonhq/tenon"
+)
+
+// TestExplain holds the sentences that people and models read.
+func TestExplain(t *testing.T) {
+	c := newFake()
+	s := faked(Config{}, func(context.Context) (connection, error) { return c, nil })
+	defer func() { _ = s.Close() }()
+	tests := []struct {
+		code       tenon.Code
+		message    string
+		tool, list string // sentences
+	}{
+		{tenon.CodeTimeout, "tools/call timed out after 100ms",
+			"tool 'x' of server 't' timed out after 100ms; raise servers.t.request_timeout if it needs longer",
+			"the list of tools of server 't' timed out after 100ms; raise servers.t.request_timeout if it needs longer"},
+		{tenon.CodeTimeout, "tools/call timed out", "tool 'x' of server 't' timed out", "the list of tools of server 't' timed out"},
+		{tenon.CodeCancelled, "tools/call was cancelled", "the call of tool 'x' of server 't' was cancelled", "the request for the list of tools of server 't' was cancelled"},
+		{tenon.CodeTool, "-32602: bad input", "tool 'x' of server 't' failed: -32602: bad input", "the list of tools of server 't' failed: -32602: bad input"},
+		{tenon.CodeUnreachable, "the socket broke", "server 't' is no longer available (the socket broke)", "server 't' is no longer available (the socket broke)"},
+		{tenon.CodeUnknown, "the socket broke", "the call of tool 'x' broke off: server 't' is no longer available (the socket broke)", ""},
+		{tenon.CodeAuth, "HTTP 401", "server 't' refuses the credentials (HTTP 401); check servers.t.auth", "server 't' refuses the credentials (HTTP 401); check servers.t.auth"},
+		{tenon.CodeTooLarge, "too much", "tool 'x' of server 't': too much", "the list of tools of server 't': too much"},
+	}
+	for _, tt := range tests {
+		err := &tenon.Error{Code: tt.code, Message: tt.message, Data: json.RawMessage(`{"n":1}`)}
+		c.call = func(context.Context, tenon.Call) (*tenon.Result, error) { return nil, err }
+		c.tools = func(context.Context) ([]tenon.Tool, error) { return nil, err }
+		_, called := s.Call(t.Context(), tenon.Call{Tool: "x"})
+		_, listed := s.Tools(t.Context())
+		for got, want := range map[error]string{called: tt.tool, listed: tt.list} {
+			var e *tenon.Error
+			if !errors.As(got, &e) || e.Code != tt.code || want != "" && e.Message != want || string(e.Data) != `{"n":1}` {
+				t.Errorf("got  %v\nwant %s", got, want)
+			}
+		}
+	}
+}
+
+// TestHeaders holds how each kind of auth is sent.
+func TestHeaders(t *testing.T) {
+	secret := tenon.NewSecret
+	tests := []struct {
+		name string
+		cfg  Config
+		want []string
+	}{
+		{"none", Config{}, nil},
+		{"bearer", Config{Auth: Auth{Type: AuthBearer, Secret: secret("s")}}, []string{"Authorization: Bearer s"}},
+		{"basic", Config{Auth: Auth{Type: AuthBasic, Secret: secret("l:p")}}, []string{"Authorization: Basic bDpw"}},
+		{"basic as JSON", Config{Auth: Auth{Type: AuthBasic, Secret: secret(`{"login":"l","password":"p"}`)}}, []string{"Authorization: Basic bDpw"}},
+		{"api_key", Config{Auth: Auth{Type: AuthAPIKey, Secret: secret("s")}}, []string{"X-Api-Key: s"}},
+		{"header", Config{Auth: Auth{Type: AuthHeader, Header: "x-mine", Secret: secret("s")}, Headers: map[string]string{"b": "c"}}, []string{"B: c", "X-Mine: s"}},
+		{"written", Config{Auth: Auth{Type: AuthBearer, Secret: secret("s")}, Headers: map[string]string{"authorization": "mine"}}, []string{"Authorization: mine"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for k, v := range headers(tt.cfg.WithDefaults()) {
+				got = append(got, k+": "+v)
+			}
+			if slices.Sort(got); !slices.Equal(got, tt.want) {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
+	}
+}
