@@ -221,3 +221,15 @@ func TestToolsetSendsTheRemoteName(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func BenchmarkCheck(b *testing.B) {
+	s, _ := Build([]Source{{Server: "w", Tools: []tenon.Tool{{Remote: "weather",
+		Input: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)}}}}, nil)
+	c := &tenon.ToolCall{Name: "weather", Arguments: json.RawMessage(`{"city":"London"}`)}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.Check(c); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -109,7 +109,7 @@ func (h *Host) doDecide(ctx context.Context, a engine.Attempt) ([]tenon.Event, e
 	if err != nil {
 		return nil, err
 	}
-	d := agent.Decision{Policy: h.rules.Digest(), Arguments: c.Call.Arguments}
+	d := agent.Decision{Policy: h.policy, Arguments: c.Call.Arguments}
 	if len(d.Arguments) == 0 {
 		d.Arguments = json.RawMessage("{}")
 	}

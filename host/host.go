@@ -82,6 +82,7 @@ type Host struct {
 	store    store.Store
 	engine   *local.Engine
 	rules    *policy.Rules
+	policy   string // digest of the rules
 	servers  map[string]*servers.Server
 	toolsets map[string]tenon.Toolset // the servers and the caller's own
 	models   *models
@@ -143,6 +144,7 @@ func (h *Host) openServers() error {
 		t = t.WithDefaults(name)
 		h.rules.Tools[policy.ID{Server: t.Server, Remote: t.RemoteName}] = t.Policy
 	}
+	h.policy = h.rules.Digest()
 	for name, t := range h.cfg.Toolsets {
 		if _, ok := h.toolsets[name]; ok {
 			return tenon.Errorf(tenon.CodeConfig, "toolset '%s' has the name of a configured server", name)

@@ -60,7 +60,7 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 	} else {
 		run.Session = tenon.NewID("ses", h.now())
 	}
-	spec := agent.Spec{Agent: name, Question: q.Text, Grant: q.Grant, Policy: h.rules.Digest(),
+	spec := agent.Spec{Agent: name, Question: q.Text, Grant: q.Grant, Policy: h.policy,
 		ToolChoice: a.ToolChoice, MaxTurns: a.Limits.MaxTurns, Parallel: a.Limits.ParallelTools, Timeout: a.Limits.RunTimeout,
 		MaxToolCalls: a.Limits.ToolCalls, MaxTokens: a.Limits.Tokens, OnLimit: a.Limits.OnLimit, LimitPrompt: a.Limits.LimitPrompt}
 	if q.ToolChoice != "" {
