@@ -70,18 +70,34 @@ func (c Content) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// UnmarshalJSON keeps the bytes in Raw and reads the known fields.
+// UnmarshalJSON keeps the bytes in Raw and reads the known fields. It never
+// refuses valid JSON: blocks come from servers and have to come back out of the
+// journal whatever they are. A field of another type than it should have is
+// taken as absent.
 func (c *Content) UnmarshalJSON(b []byte) error {
-	var w contentWire
-	if err := json.Unmarshal(b, &w); err != nil {
-		return err
-	}
-	*c = Content{Type: w.Type, Text: w.Text, Data: w.Data, MimeType: w.MimeType, URI: w.URI, Name: w.Name,
-		Raw: append(json.RawMessage(nil), b...)}
-	if w.Resource != nil {
-		c.URI, c.MimeType, c.Text, c.Data = w.Resource.URI, w.Resource.MimeType, w.Resource.Text, w.Resource.Blob
+	*c = Content{Raw: append(json.RawMessage(nil), b...)}
+	f := members(b)
+	c.Type, c.Text, c.Data = text(f["type"]), text(f["text"]), text(f["data"])
+	c.MimeType, c.URI, c.Name = text(f["mimeType"]), text(f["uri"]), text(f["name"])
+	if r, ok := f["resource"]; ok {
+		f = members(r)
+		c.URI, c.MimeType, c.Text, c.Data = text(f["uri"]), text(f["mimeType"]), text(f["text"]), text(f["blob"])
 	}
 	return nil
+}
+
+// members splits an object; anything else has none.
+func members(b []byte) map[string]json.RawMessage {
+	var f map[string]json.RawMessage
+	_ = json.Unmarshal(b, &f) // no object: no members
+	return f
+}
+
+// text reads a string; anything else is none.
+func text(b []byte) string {
+	var s string
+	_ = json.Unmarshal(b, &s) // no string: no text
+	return s
 }
 
 // Result is what a tool call gave.
@@ -116,15 +132,14 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 	return json.Marshal(&p)
 }
 
-// UnmarshalJSON reads the fields and keeps the bytes in Raw.
+// UnmarshalJSON reads the fields and keeps the bytes in Raw. Like that of
+// [Content] it takes whatever a server sent.
 func (r *Result) UnmarshalJSON(b []byte) error {
-	type plain Result
-	var p plain
-	if err := json.Unmarshal(b, &p); err != nil {
-		return err
-	}
-	*r = Result(p)
-	r.Raw = append(json.RawMessage(nil), b...)
+	*r = Result{Raw: append(json.RawMessage(nil), b...)}
+	f := members(b)
+	_ = json.Unmarshal(f["content"], &r.Content) // no array: no content
+	r.IsError = string(f["isError"]) == "true"
+	r.Structured, r.Meta = f["structuredContent"], f["_meta"]
 	return nil
 }
 

@@ -321,6 +321,22 @@ func TestWeaknesses(t *testing.T) {
 				t.Errorf("result %+v, error %v", r, err)
 			}
 		}},
+		{"input_required of a legacy server", legacy(func(r request, send func(string)) bool {
+			send(result(r, `{"resultType":"input_required","inputRequests":5}`))
+			return true
+		}), func(t *testing.T, c *mcp.Client) {
+			if _, err := call(t, c); tenon.ErrorCode(err) != tenon.CodeProtocol {
+				t.Errorf("error %v", err)
+			}
+		}},
+		{"content that is no array", legacy(func(r request, send func(string)) bool {
+			send(result(r, `{"content":"hi"}`))
+			return true
+		}), func(t *testing.T, c *mcp.Client) {
+			if _, err := call(t, c); tenon.ErrorCode(err) != tenon.CodeProtocol {
+				t.Errorf("error %v", err)
+			}
+		}},
 		{"W7 a result of an unknown type", legacy(func(r request, send func(string)) bool {
 			send(result(r, `{"resultType":"task","taskId":"1"}`))
 			return true
@@ -510,16 +526,22 @@ func TestInputRequired(t *testing.T) {
 func FuzzParseResult(f *testing.F) {
 	f.Add([]byte(`{"content":[{"type":"text","text":"x"},{"type":"resource","resource":{"uri":"a","blob":"AA"}}],"isError":true}`))
 	f.Add([]byte(`{"resultType":"input_required","requestState":"s"}`))
+	for _, odd := range []string{`"hi"`, `[{"type":5}]`, `[{"type":"text","text":5}]`, `["x",7,null]`, `[{"type":"resource","resource":"x"}]`, `[{"type":"image","data":5}]`, `null`} {
+		f.Add([]byte(`{"content":` + odd + `,"isError":"yes"}`))
+	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if jsonrpc.Valid(raw) != nil {
 			return // the peer lets nothing else through
 		}
-		r, err := mcp.ParseResult(raw)
+		r, err := mcp.ParseResult(raw, true)
 		if err != nil {
 			return
 		}
-		if b, err := json.Marshal(r); err == nil && !json.Valid(b) {
-			t.Errorf("%q became %q", raw, b)
+		// What is taken from a server has to come back out of the journal.
+		b, err := json.Marshal(map[string]any{"result": r})
+		var again struct{ Result *tenon.Result }
+		if err != nil || json.Unmarshal(b, &again) != nil || len(again.Result.Content) != len(r.Content) || again.Result.Text() != r.Text() || again.Result.IsError != r.IsError {
+			t.Errorf("%q became %q, error %v", raw, b, err)
 		}
 	})
 }

@@ -157,23 +157,24 @@ func (c *Client) Call(ctx context.Context, call tenon.Call) (*tenon.Result, erro
 	if err != nil {
 		return nil, c.explain(ctx, "tools/call", err, true)
 	}
-	r, err := ParseResult(raw)
+	r, err := ParseResult(raw, c.isModern())
 	if err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// ParseResult reads the result of tools/call. Its bytes stay with it.
-func ParseResult(raw []byte) (*tenon.Result, error) {
+// ParseResult reads the result of tools/call. Its bytes stay with it. Only the
+// modern era knows results that are not complete.
+func ParseResult(raw []byte, modern bool) (*tenon.Result, error) {
 	r := &tenon.Result{Raw: raw}
-	kind := "complete"
+	kind, array := "complete", true
 	object := jsonrpc.Fields(raw, func(k, v []byte) bool {
 		switch string(k) {
 		case "resultType":
 			kind, _ = jsonrpc.String(v)
 		case "content":
-			jsonrpc.Elements(v, func(e []byte) bool {
+			array = jsonrpc.Elements(v, func(e []byte) bool {
 				r.Content = append(r.Content, parseContent(e))
 				return true
 			})
@@ -189,14 +190,25 @@ func ParseResult(raw []byte) (*tenon.Result, error) {
 	switch {
 	case !object:
 		return nil, tenon.Errorf(tenon.CodeProtocol, "the result of tools/call is no object: %s", clip(raw))
+	case !array:
+		return nil, tenon.Errorf(tenon.CodeProtocol, "the result of tools/call has no array as its content: %s", clip(raw))
 	case kind == "complete":
 		return r, nil
-	case kind == "input_required":
-		r.Input = &tenon.InputRequired{Requests: jsonrpc.Field(raw, "inputRequests")}
-		r.Input.State, _ = jsonrpc.String(jsonrpc.Field(raw, "requestState"))
-		return r, nil
+	case kind == "input_required" && modern:
+		return r, readInput(r, raw)
 	}
 	return nil, tenon.Errorf(tenon.CodeProtocol, "tools/call gave a result of the unsupported resultType %q", kind)
+}
+
+// readInput reads what a server wants before it goes on: requests, a state, or
+// both.
+func readInput(r *tenon.Result, raw []byte) error {
+	r.Input = &tenon.InputRequired{Requests: jsonrpc.Field(raw, "inputRequests")}
+	r.Input.State, _ = jsonrpc.String(jsonrpc.Field(raw, "requestState"))
+	if q := r.Input.Requests; len(q) > 0 && q[0] != '{' || len(q) == 0 && r.Input.State == "" {
+		return tenon.Errorf(tenon.CodeProtocol, "tools/call wants input and does not say which: %s", clip(raw))
+	}
+	return nil
 }
 
 // parseContent reads a block by hand: results are the hottest path there is.
