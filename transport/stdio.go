@@ -46,6 +46,7 @@ type Stdio struct {
 	pid    int
 	stdin  *os.File
 	stdout *os.File
+	stderr *os.File
 	errlog ring
 	exited chan struct{} // closed when the process was waited for
 	state  *os.ProcessState
@@ -85,7 +86,8 @@ func DialStdio(ctx context.Context, cfg StdioConfig) (*Stdio, error) {
 		cmd.Env = []string{}
 	}
 	group(cmd)
-	s := &Stdio{cfg: cfg, stdin: pipes[0][1], stdout: pipes[1][0], exited: make(chan struct{}), closed: make(chan struct{})}
+	s := &Stdio{cfg: cfg, stdin: pipes[0][1], stdout: pipes[1][0], stderr: pipes[2][0],
+		exited: make(chan struct{}), closed: make(chan struct{})}
 	started := make(chan error, 1)
 	s.wg.Go(func() { s.live(cmd, started) })
 	err = <-started
@@ -97,8 +99,8 @@ func DialStdio(ctx context.Context, cfg StdioConfig) (*Stdio, error) {
 		closePipes([][2]*os.File{{pipes[0][1], pipes[1][0]}, {pipes[2][0], nil}})
 		return nil, tenon.Errorf(tenon.CodeUnreachable, "command '%s' cannot be started: %w", cfg.Command, cause(err))
 	}
-	s.wg.Go(func() { s.drain(pipes[2][0]) })
-	s.Lines = NewLines(s.stdout, s.stdin, cfg.MaxMessage)
+	s.wg.Go(s.drain)
+	s.Lines = NewLines(&outlived{f: s.stdout}, s.stdin, cfg.MaxMessage)
 	return s, nil
 }
 
@@ -182,13 +184,18 @@ func (s *Stdio) live(cmd *exec.Cmd, started chan<- error) {
 	_ = cmd.Wait() // the state says more
 	s.state = cmd.ProcessState
 	end(s.pid, true) // what it left behind
+	// What left the group may hold the pipes for as long as it likes.
+	until := time.Now().Add(tailTime)
+	for _, f := range []*os.File{s.stdout, s.stderr} {
+		_ = f.SetReadDeadline(until) // closed already, or a system without deadlines
+	}
 	close(s.exited)
 }
 
-// drain reads stderr until all who hold it are gone.
-func (s *Stdio) drain(r *os.File) {
-	defer func() { _ = r.Close() }()       // read to its end
-	in := lineReader{src: r, max: 8 << 10} // its buffer is as small
+// drain reads stderr to its end.
+func (s *Stdio) drain() {
+	defer func() { _ = s.stderr.Close() }()                     // read to its end
+	in := lineReader{src: &outlived{f: s.stderr}, max: 8 << 10} // its buffer is as small
 	for {
 		line, err := in.next()
 		var size *jsonrpc.SizeError

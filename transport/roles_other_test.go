@@ -1,0 +1,6 @@
+//go:build !unix
+
+package transport
+
+// roles are those of this system.
+var roles map[string]func()
