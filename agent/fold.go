@@ -14,7 +14,8 @@ const (
 	CallOpen    = "open"    // not ended yet
 	CallDone    = "result"  // the tool answered, well or with an error
 	CallUnknown = "unknown" // it may or may not have taken effect
-	CallDenied  = "denied"  // it did not run
+	CallDenied  = "denied"  // a rule or a person said no
+	CallInvalid = "invalid" // there is no such tool, or the arguments do not fit it
 	CallFailed  = "failed"  // it could not be made
 )
 
@@ -80,6 +81,9 @@ func (c *CallRecord) fold(e tenon.Event) {
 		}
 		if d.Verdict == tenon.Deny {
 			c.Outcome, c.Error = CallDenied, refusal(d.By, d.Reason)
+			if d.By == ByCatalog {
+				c.Outcome = CallInvalid
+			}
 		}
 	case EventDecision:
 		var r Ruling

@@ -39,7 +39,7 @@ func (h *Host) doModel(ctx context.Context, run string, a engine.Attempt, emit f
 	}
 	m, err := h.models.get(ctx, p.Model)
 	if err != nil {
-		return []tenon.Event{failed(a.Step, err, false, 0)}, nil
+		return []tenon.Event{h.failed(a.Step, err, false, 0)}, nil
 	}
 	snapshot, err := h.snapshot(ctx, p.Tools)
 	if err != nil {
@@ -59,13 +59,13 @@ func (h *Host) doModel(ctx context.Context, run string, a engine.Attempt, emit f
 	case err != nil && parent.Err() != nil:
 		return nil, context.Cause(parent) // we are being closed or cancelled: nothing is known
 	case err != nil:
-		return []tenon.Event{failed(a.Step, err, false, time.Since(start))}, nil
+		return []tenon.Event{h.failed(a.Step, err, false, time.Since(start))}, nil
 	}
 	h.log.Info("Response received from provider: "+m.Name(), "run", run, "step", a.Step, "stop", string(r.Stop), "duration", time.Since(start))
 	calls := r.Message.Calls()
 	if m.check != nil && len(calls) == 0 && r.Stop == tenon.StopEnd {
 		if err := m.check.Unconsumed(append(slices.Clip(p.Messages), r.Message)); err != nil {
-			return []tenon.Event{failed(a.Step, err, false, time.Since(start))}, nil
+			return []tenon.Event{h.failed(a.Step, err, false, time.Since(start))}, nil
 		}
 	}
 	for _, w := range r.Warnings {
@@ -142,7 +142,7 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 	s, ok := h.toolsets[c.Server]
 	if !ok {
 		err := tenon.Errorf(tenon.CodeUnreachable, "server '%s' of tool '%s' is not configured any more", c.Server, c.Name)
-		return []tenon.Event{failed(a.Step, err, false, 0)}, nil
+		return []tenon.Event{h.failed(a.Step, err, false, 0)}, nil
 	}
 	parent := ctx
 	if c.Timeout > 0 {
@@ -172,29 +172,20 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 	case err == nil && r.Input != nil:
 		return []tenon.Event{{Step: a.Step, Kind: agent.EventInput, Data: encode(r.Input)}}, nil
 	case err == nil:
-		return []tenon.Event{{Step: a.Step, Kind: agent.EventResult, Data: encode(agent.Outcome{Result: r, Duration: took})}}, nil
+		return []tenon.Event{{Step: a.Step, Kind: agent.EventResult, Data: encode(agent.Outcome{Result: h.redacted(r), Duration: took})}}, nil
 	}
 	switch code := tenon.ErrorCode(err); {
 	case !a.Idempotent && (code == tenon.CodeUnknown || code == tenon.CodeTimeout):
-		return []tenon.Event{{Step: a.Step, Kind: tenon.EventUnknown, Data: encode(agent.Failure{Error: asError(err), Duration: took})}}, nil
+		return []tenon.Event{{Step: a.Step, Kind: tenon.EventUnknown, Data: encode(agent.Failure{Error: h.asError(err), Duration: took})}}, nil
 	case a.Idempotent && (code == tenon.CodeUnknown || code == tenon.CodeUnreachable):
-		return []tenon.Event{failed(a.Step, err, true, took)}, nil
+		return []tenon.Event{h.failed(a.Step, err, true, took)}, nil
 	default:
-		return []tenon.Event{failed(a.Step, err, false, took)}, nil
+		return []tenon.Event{h.failed(a.Step, err, false, took)}, nil
 	}
 }
 
-func failed(step string, err error, retry bool, took time.Duration) tenon.Event {
-	return tenon.Event{Step: step, Kind: agent.EventFailed, Data: encode(agent.Failure{Error: asError(err), Retry: retry, Duration: took})}
-}
-
-// asError gives an error a code, so that it can stand in the journal.
-func asError(err error) *tenon.Error {
-	var e *tenon.Error
-	if errors.As(err, &e) && e.Message == err.Error() {
-		return e
-	}
-	return tenon.Errorf(tenon.ErrorCode(err), "%w", err)
+func (h *Host) failed(step string, err error, retry bool, took time.Duration) tenon.Event {
+	return tenon.Event{Step: step, Kind: agent.EventFailed, Data: encode(agent.Failure{Error: h.asError(err), Retry: retry, Duration: took})}
 }
 
 // encode writes a value of our own types; only raw JSON that was checked when it

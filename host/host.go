@@ -86,6 +86,7 @@ type Host struct {
 	servers  map[string]*servers.Server
 	toolsets map[string]tenon.Toolset // the servers and the caller's own
 	models   *models
+	redactor *tenon.Redactor // knows the secrets that are in use
 
 	mu        sync.Mutex
 	snapshots map[string]*catalog.Snapshot // by digest
@@ -96,13 +97,14 @@ type Host struct {
 func Open(ctx context.Context, cfg Config) (*Host, error) {
 	h := &Host{cfg: cfg, config: cfg.Config, log: cfg.Logger,
 		servers: map[string]*servers.Server{}, toolsets: map[string]tenon.Toolset{},
-		snapshots: map[string]*catalog.Snapshot{}, stored: map[string]struct{}{}}
+		snapshots: map[string]*catalog.Snapshot{}, stored: map[string]struct{}{}, redactor: new(tenon.Redactor)}
 	if h.config == nil {
 		h.config = &config.Config{}
 	}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
+	h.log = slog.New(redacting{h.log.Handler(), h.redactor})
 	if h.cfg.LookupEnv == nil {
 		h.cfg.LookupEnv = os.LookupEnv
 	}
@@ -136,7 +138,11 @@ func (h *Host) openServers() error {
 		s := servers.New(name, entry, servers.Options{LookupEnv: h.cfg.LookupEnv, Version: h.cfg.Version, Logger: h.log,
 			// A secret is read when the server that uses it starts, so that one
 			// that is missing harms no other server.
-			Resolve: func(ctx context.Context) (servers.Config, error) { return h.config.Server(ctx, name) }})
+			Resolve: func(ctx context.Context) (servers.Config, error) {
+				c, err := h.config.Server(ctx, name)
+				h.redactor.Add(c.Auth.Secret)
+				return c, err
+			}})
 		h.servers[name], h.toolsets[name] = s, s
 		h.rules.Servers[name] = entry.Policy
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/model"
 	"go.uber.org/goleak"
 )
 
@@ -122,8 +125,8 @@ func TestRun(t *testing.T) {
 		{"KN-25 a tool's failure goes back to the model", "steps: [{calls: [{name: fail}]}, {expect: 'Error: boom', text: sorry}]", tenon.RunCompleted, "sorry",
 			[]string{"fail result boom"}},
 		{"KN-31 an unknown tool is answered", "steps: [{calls: [{name: nope}]}, {expect: 'not found among available tools: [fail, gone, price, sell]', text: sorry}]", tenon.RunCompleted, "sorry",
-			[]string{"nope denied Tool 'nope' not found among available tools: [fail, gone, price, sell]"}},
-		{"arguments that do not fit", "steps: [{calls: [{name: price}]}, {expect: do not fit its schema, text: sorry}]", tenon.RunCompleted, "sorry", []string{"price denied *"}},
+			[]string{"nope invalid Tool 'nope' not found among available tools: [fail, gone, price, sell]"}},
+		{"arguments that do not fit", "steps: [{calls: [{name: price}]}, {expect: do not fit its schema, text: sorry}]", tenon.RunCompleted, "sorry", []string{"price invalid *"}},
 		{"a server that is gone", "steps: [{calls: [{name: gone}]}, {expect: the shop is closed, text: sorry}]", tenon.RunCompleted, "sorry", []string{"gone failed the shop is closed"}},
 		{"a step too few fails the run", "steps: [{calls: [{name: price, arguments: {thing: tea}}]}]", tenon.RunFailed, "", []string{"price result 3 EUR"}},
 		{"a step too many fails the run", "steps: [{text: one}, {text: two}]", tenon.RunFailed, "", nil},
@@ -405,7 +408,7 @@ func TestOpenErrors(t *testing.T) {
 		t.Errorf("no place for the store: %v", err)
 	}
 	h := open(t, t.TempDir(), "steps: [{text: x}]", &shop{})
-	for _, q := range []host.Question{{Text: " "}, {Text: "q", Agent: "nope"}, {Text: "q", Session: "nope"}, {Text: "q", Model: "nope"}, {Text: "q", Model: "script:nope.yaml"}} {
+	for _, q := range []host.Question{{Text: " "}, {Text: "q", Agent: "nope"}, {Text: "q", Session: "nope"}, {Text: "q", Model: "nope"}, {Text: "q", Model: "script:nope.yaml"}, {Text: "q", ToolChoice: "nope"}} {
 		_, _, err := h.Start(t.Context(), q)
 		var e *tenon.Error
 		if !errors.As(err, &e) || e.Code == tenon.CodeInternal {
@@ -436,7 +439,60 @@ func TestToolStats(t *testing.T) {
 	if s := list[0]; s.Name != "fail" || s.Calls != 2 || s.Errors != 2 {
 		t.Errorf("first %+v", s)
 	}
-	if s := list[1]; s.Name != "nope" || s.Denied != 1 {
+	if s := list[1]; s.Name != "nope" || s.Errors != 1 {
 		t.Errorf("second %+v", s)
+	}
+}
+
+// leaky is a server that gives away what it should not, and an error that does.
+type leaky struct{ shop }
+
+func (l *leaky) Call(_ context.Context, c tenon.Call) (*tenon.Result, error) {
+	const key = "sk-canary-0123456789"
+	if c.Tool == "fail" {
+		return nil, tenon.Errorf(tenon.CodeAuth, "bad key %s", key)
+	}
+	return &tenon.Result{Content: []tenon.Content{tenon.Text("the key is " + key)}}, nil
+}
+
+func TestSecretsStayOutOfModelJournalAndLogs(t *testing.T) {
+	home := t.TempDir()
+	var logs strings.Builder
+	steps := filepath.Join(home, "steps.yaml")
+	if err := os.WriteFile(steps, []byte("steps: [{calls: [{name: price, arguments: {thing: tea}}, {name: fail}]}, {expect: 'the key is ***', text: done}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg := &config.Config{Models: map[string]model.Config{"real": {Provider: "openai", Model: "m", APIKey: tenon.NewSecret("sk-canary-0123456789")}}}
+	h, err := host.Open(t.Context(), host.Config{Config: cfg, Home: home, Toolsets: map[string]tenon.Toolset{"shop": &leaky{}},
+		Record: filepath.Join(home, "tape"), Logger: slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Touch(t.Context(), "real"); err != nil {
+		t.Fatal(err)
+	}
+	r, _ := ask(t, h, host.Question{Text: "q", Model: "script:" + steps})
+	if r.State != tenon.RunCompleted {
+		t.Errorf("ended %s: %v", r.State, r.Error)
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	err = filepath.WalkDir(home, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(p)
+		if strings.Contains(string(b), "canary") {
+			t.Errorf("%s holds the secret", filepath.Base(p))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(logs.String(), "canary") {
+		t.Errorf("the logs hold the secret: %s", &logs)
 	}
 }

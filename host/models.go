@@ -47,7 +47,7 @@ func openModels(h *Host) (*models, error) {
 	}
 	var err error
 	if h.cfg.Record != "" {
-		m.recorder, err = record.NewRecorder(record.Config{Dir: h.cfg.Record})
+		m.recorder, err = record.NewRecorder(record.Config{Dir: h.cfg.Record, Redactor: h.redactor})
 	}
 	if h.cfg.Replay != "" {
 		m.player, err = record.NewPlayer(record.Config{Dir: h.cfg.Replay})

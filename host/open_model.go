@@ -25,6 +25,7 @@ func (m *models) make(ctx context.Context, name string) (opened, error) {
 	if err := c.Check(); err != nil {
 		return opened{}, err
 	}
+	m.h.redactor.Add(c.APIKey)
 	p, _ := model.Lookup(c.Provider)
 	env := model.Env{Transport: m.transport()}
 	switch p.Wire {

@@ -78,7 +78,26 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 	if err != nil {
 		return tenon.Run{}, problems, err
 	}
+	if err := checkChoice(spec.ToolChoice, snapshot); err != nil {
+		return tenon.Run{}, problems, err
+	}
 	return run, problems, h.start(ctx, engine.Spec{Run: run, Data: encode(spec)}, snapshot)
+}
+
+// checkChoice refuses a tool choice that names a tool that is not on offer.
+func checkChoice(choice string, snapshot *catalog.Snapshot) error {
+	switch choice {
+	case "", agent.ToolChoiceAuto, agent.ToolChoiceAny, agent.ToolChoiceNone:
+		return nil
+	}
+	var names []string
+	if snapshot != nil {
+		if _, ok := snapshot.Lookup(choice); ok {
+			return nil
+		}
+		names = snapshot.Names()
+	}
+	return tenon.Errorf(tenon.CodeInvalid, "tool choice '%s' is neither auto, any, none nor one of the tools: [%s]", choice, strings.Join(names, ", "))
 }
 
 // offer puts the agent's tools into the spec, unless it is to have none; it

@@ -21,7 +21,7 @@ func (h *Host) Session(ctx context.Context, ref string) (tenon.Session, error) {
 			return tenon.Session{}, err
 		}
 		if len(list) < -n {
-			return tenon.Session{}, tenon.Errorf(tenon.CodeNotFound, "there are only %d sessions", len(list))
+			return tenon.Session{}, tenon.Errorf(tenon.CodeNotFound, "there is no session %s: the store has %d", ref, len(list))
 		}
 		return list[-n-1], nil
 	}
@@ -80,7 +80,7 @@ func (h *Host) RunRow(ctx context.Context, ref string) (tenon.Run, error) {
 			return tenon.Run{}, err
 		}
 		if len(list) < -n {
-			return tenon.Run{}, tenon.Errorf(tenon.CodeNotFound, "there are only %d runs", len(list))
+			return tenon.Run{}, tenon.Errorf(tenon.CodeNotFound, "there is no run %s: the store has %d", ref, len(list))
 		}
 		return list[-n-1], nil
 	}

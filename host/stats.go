@@ -77,7 +77,7 @@ func (s *ToolStat) add(c agent.CallRecord) {
 		s.Denied++
 	case agent.CallUnknown:
 		s.Unknown++
-	case agent.CallFailed:
+	case agent.CallFailed, agent.CallInvalid:
 		s.Errors++
 	case agent.CallDone:
 		if !c.Success {

@@ -1,12 +1,9 @@
 package record
 
 import (
-	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,9 +17,9 @@ import (
 type Config struct {
 	// Dir is the cassette's folder; requests to models lie in its folder model.
 	Dir string
-	// Secrets are masked wherever they occur, as they are and as they stand in
-	// JSON, URLs and base64.
-	Secrets []tenon.Secret
+	// Redactor masks the secrets that it knows wherever they occur. Nil: only
+	// headers that carry credentials are masked.
+	Redactor *tenon.Redactor
 }
 
 // Exchange is one file of a cassette.
@@ -124,29 +121,6 @@ func responseHeaders(h http.Header) map[string]string {
 		}
 	}
 	return out
-}
-
-// masker takes secrets out of whole files.
-func masker(secrets []tenon.Secret) func([]byte) []byte {
-	var forms [][]byte
-	for _, s := range secrets {
-		v := s.Reveal()
-		if len(v) < 4 {
-			continue // masking so little would hide half of the text
-		}
-		js, _ := json.Marshal(v) // a string always encodes
-		for _, f := range []string{v, strings.Trim(string(js), `"`), url.QueryEscape(v), url.PathEscape(v),
-			base64.StdEncoding.EncodeToString([]byte(v)), base64.RawURLEncoding.EncodeToString([]byte(v))} {
-			forms = append(forms, []byte(f))
-		}
-	}
-	slices.SortFunc(forms, func(a, b []byte) int { return len(b) - len(a) })
-	return func(data []byte) []byte {
-		for _, f := range forms {
-			data = bytes.ReplaceAll(data, f, []byte(mask))
-		}
-		return data
-	}
 }
 
 // response makes the kept form of an HTTP answer.

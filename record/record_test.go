@@ -187,7 +187,9 @@ func chat(t *testing.T, url string, rt http.RoundTripper) tenon.Model {
 func TestHTTPCassetteIsRedactedAndPlaysConcurrently(t *testing.T) {
 	s := server(t)
 	dir := t.TempDir()
-	rec, err := record.NewRecorder(record.Config{Dir: dir, Secrets: []tenon.Secret{tenon.NewSecret(key)}})
+	redactor := new(tenon.Redactor)
+	redactor.Add(tenon.NewSecret(key))
+	rec, err := record.NewRecorder(record.Config{Dir: dir, Redactor: redactor})
 	if err != nil {
 		t.Fatal(err)
 	}

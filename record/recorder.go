@@ -18,8 +18,8 @@ import (
 
 // Recorder writes a cassette.
 type Recorder struct {
-	dir  string
-	mask func([]byte) []byte
+	dir      string
+	redactor *tenon.Redactor
 
 	mu   sync.Mutex
 	last int
@@ -43,7 +43,10 @@ func NewRecorder(cfg Config) (*Recorder, error) {
 			return nil, tenon.Errorf(tenon.CodeStore, "record: %w", err)
 		}
 	}
-	return &Recorder{dir: dir, mask: masker(cfg.Secrets)}, nil
+	if cfg.Redactor == nil {
+		cfg.Redactor = new(tenon.Redactor)
+	}
+	return &Recorder{dir: dir, redactor: cfg.Redactor}, nil
 }
 
 // Close returns the first error that kept a recording from being written: a
@@ -72,7 +75,7 @@ func (r *Recorder) write(path string, x *Exchange) {
 	enc.SetIndent("", "  ")
 	err := enc.Encode(x)
 	if err == nil {
-		err = os.WriteFile(path+".tmp", r.mask(buf.Bytes()), 0o600)
+		err = os.WriteFile(path+".tmp", r.redactor.Bytes(buf.Bytes()), 0o600)
 	}
 	if err == nil {
 		err = os.Rename(path+".tmp", path)

@@ -1,0 +1,92 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+
+	"github.com/tenonhq/tenon"
+)
+
+// redacted returns a tool's result without the values of secrets, before the
+// model sees it or the journal keeps it.
+func (h *Host) redacted(r *tenon.Result) *tenon.Result {
+	if h.redactor.IsEmpty() {
+		return r
+	}
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return r // it came out of the protocol core, so it is JSON
+	}
+	clean := h.redactor.Bytes(raw)
+	if len(clean) == len(raw) && &clean[0] == &raw[0] {
+		return r
+	}
+	out := new(tenon.Result)
+	if !json.Valid(clean) || json.Unmarshal(clean, out) != nil {
+		return tenon.ErrorResult("the result is withheld: it holds a configured secret where it cannot be masked")
+	}
+	out.Input = r.Input
+	return out
+}
+
+// asError gives an error a code and takes secrets out of it, so that it can stand
+// in the journal.
+func (h *Host) asError(err error) *tenon.Error {
+	var e *tenon.Error
+	if !errors.As(err, &e) || e.Message != err.Error() {
+		e = tenon.Errorf(tenon.ErrorCode(err), "%w", err)
+	}
+	clean := *e
+	clean.Message = h.redactor.Text(e.Message)
+	if clean.Data = h.redactor.Bytes(e.Data); !json.Valid(clean.Data) {
+		clean.Data = nil
+	}
+	return &clean
+}
+
+// redacting is a log handler that masks secrets in messages and texts.
+type redacting struct {
+	slog.Handler
+	redactor *tenon.Redactor
+}
+
+// Handle implements [slog.Handler].
+func (r redacting) Handle(ctx context.Context, rec slog.Record) error {
+	out := slog.NewRecord(rec.Time, rec.Level, r.redactor.Text(rec.Message), rec.PC)
+	rec.Attrs(func(a slog.Attr) bool {
+		out.AddAttrs(r.attr(a))
+		return true
+	})
+	return r.Handler.Handle(ctx, out)
+}
+
+// WithAttrs implements [slog.Handler].
+func (r redacting) WithAttrs(attrs []slog.Attr) slog.Handler {
+	clean := make([]slog.Attr, len(attrs))
+	for i, a := range attrs {
+		clean[i] = r.attr(a)
+	}
+	return redacting{r.Handler.WithAttrs(clean), r.redactor}
+}
+
+// WithGroup implements [slog.Handler].
+func (r redacting) WithGroup(name string) slog.Handler {
+	return redacting{r.Handler.WithGroup(name), r.redactor}
+}
+
+func (r redacting) attr(a slog.Attr) slog.Attr {
+	v := a.Value.Resolve()
+	switch v.Kind() {
+	case slog.KindString:
+		return slog.String(a.Key, r.redactor.Text(v.String()))
+	case slog.KindAny:
+		if err, ok := v.Any().(error); ok {
+			return slog.String(a.Key, r.redactor.Text(err.Error()))
+		}
+	}
+	return a
+}
+
+var _ slog.Handler = redacting{}
