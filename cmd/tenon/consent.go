@@ -2,11 +2,7 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,58 +10,12 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
-	"github.com/tenonhq/tenon/servers"
 )
 
 // A configuration that was found and not named with -c may come with a cloned
 // repository. What it would start or call is shown once, and a person agrees
 // to it; the agreement is remembered for that file and exactly that command or
 // address. Who names the file, agrees by that.
-
-// wish is one thing that a configuration would start or call.
-type wish struct{ key, text string }
-
-// wishes lists everything in a configuration that needs consent, in a stable
-// order.
-func wishes(cfg *config.Config) []wish {
-	var list []wish
-	add := func(path, text string, parts ...string) {
-		sum := sha256.New()
-		for _, p := range append([]string{cfg.Path, path}, parts...) {
-			fmt.Fprintf(sum, "%d:%s", len(p), p)
-		}
-		list = append(list, wish{hex.EncodeToString(sum.Sum(nil)), text})
-	}
-	for name, s := range cfg.Servers {
-		switch {
-		case !s.IsEnabled():
-		case s.InferTransport() == servers.TransportStdio:
-			command := append([]string{s.Command}, s.Args...)
-			text, parts := "start "+shellLine(command), append(slices.Clone(command), s.Cwd, s.EnvFile)
-			if len(s.Env) > 0 {
-				text += ", with " + strings.Join(slices.Sorted(maps.Keys(s.Env)), ", ") + " in its environment"
-			}
-			for _, k := range slices.Sorted(maps.Keys(s.Env)) {
-				parts = append(parts, k+"="+s.Env[k]) // a variable can change what a program loads
-			}
-			add("servers."+name, text, parts...)
-		default:
-			add("servers."+name, "call "+s.URL, s.URL)
-		}
-	}
-	for name, s := range cfg.Secrets {
-		if len(s.Command) > 0 {
-			add("secrets."+name, "start "+shellLine(s.Command), s.Command...)
-		}
-	}
-	for name, m := range cfg.Models {
-		if cfg.Origin("models."+name+".base_url") != "default" {
-			add("models."+name, "call "+m.BaseURL, m.BaseURL)
-		}
-	}
-	slices.SortFunc(list, func(a, b wish) int { return strings.Compare(a.text+a.key, b.text+b.key) })
-	return list
-}
 
 // shellLine shows a command as it would be typed.
 func shellLine(command []string) string {

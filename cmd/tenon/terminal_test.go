@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 )
 
@@ -143,6 +144,10 @@ func TestConsent(t *testing.T) {
 		"servers: {x: {url: \"http://127.0.0.1:1/mcp\"}}\n",
 		"servers: {x: {command: nope, args: [a b]}}\nsecrets: {s: {command: [nope]}}\n",
 		"servers: {x: {command: nope, args: [a b]}}\nmodels: {m: {provider: openai, model: x, base_url: \"http://127.0.0.1:1/v1\"}}\n",
+		"servers: {x: {command: nope, args: [a b]}}\nmodels: {m: {provider: openai, model: x, api_key: {command: [nope]}}}\n",
+		"servers: {x: {command: nope, args: [a b]}}\nmodels: {m: {provider: openai, model: x, api_key: {env: GITHUB_TOKEN}}}\n",
+		"servers: {x: {command: nope, args: [a b], inherit_env: [PATH, GITHUB_TOKEN]}}\n",
+		"servers: {x: {command: nope, args: [\"${NONE:-a b}\"]}}\n",
 	} {
 		write(changed)
 		if err := ask(""); exitStatus(err) != exitInterrupted {
@@ -152,5 +157,36 @@ func TestConsent(t *testing.T) {
 	write("servers: {x: {command: nope, args: [a b]}}\n")
 	if err := ask(""); err != nil {
 		t.Errorf("the first consent is lost: %v", err)
+	}
+}
+
+func TestWishesSayWhatIsHandedOver(t *testing.T) {
+	tests := map[string]struct{ text, want string }{
+		"key of a model": {"models: {m: {provider: openai, model: x, base_url: \"http://127.0.0.1:1/v1\", api_key: {env: OPENAI_API_KEY}}}",
+			"call http://127.0.0.1:1/v1, sending $OPENAI_API_KEY"},
+		"provider's usual key": {"models: {m: {provider: openai, model: x}}", ""},
+		"inline command": {"models: {m: {provider: openai, model: x, api_key: {command: [rm, -r]}}}",
+			"call https://api.openai.com/v1, sending what rm -r prints|start rm -r for models.m.api_key"},
+		"secret of a server": {"servers: {x: {url: \"http://h/mcp?k=${KEY}\", auth: {type: bearer, secret: {command: [rm, -r]}}, headers: {X-A: \"${KEY}\", X-B: b}}}",
+			"call http://h/mcp?k=${KEY}, sending what rm -r prints, the header X-A (from $KEY), the header X-B, $KEY in the address|start rm -r for servers.x.auth.secret"},
+		"not enabled": {"servers: {x: {enabled: false, url: \"http://h/mcp\", auth: {type: bearer, secret: {command: [rm, -r]}}}}", ""},
+		"environment": {"servers: {x: {command: p, inherit_env: [PATH, AWS_KEY], env: {A: \"${KEY}\", B: b}}}",
+			"start p, with A (from $KEY), B in its environment, handing it $AWS_KEY"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			lookup := func(n string) (string, bool) { return "s3cret", n == "KEY" }
+			cfg, err := config.Parse("tenon.yaml", []byte(tt.text), config.Options{Dir: t.TempDir(), Home: t.TempDir(), LookupEnv: lookup})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var texts []string
+			for _, w := range wishes(cfg) {
+				texts = append(texts, w.text)
+			}
+			if got := strings.Join(texts, "|"); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
 	}
 }

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// wish is one thing that a configuration would start or call, and what it would
+// hand over. The key changes with everything that the text tells of.
+type wish struct{ key, text string }
+
+// wishes lists everything in a configuration that needs consent, in a stable
+// order.
+func wishes(cfg *config.Config) []wish {
+	var list []wish
+	add := func(path, text string, parts ...string) {
+		sum := sha256.New()
+		for _, p := range append([]string{cfg.Path, path, text}, parts...) {
+			fmt.Fprintf(sum, "%d:%s", len(p), p)
+		}
+		list = append(list, wish{hex.EncodeToString(sum.Sum(nil)), text})
+	}
+	for name, s := range cfg.Servers {
+		path := "servers." + name
+		switch {
+		case !s.IsEnabled():
+		case s.InferTransport() == servers.TransportStdio:
+			text, parts := startWish(cfg, path, s)
+			add(path, text, parts...)
+		default:
+			secret := ""
+			if s.Auth.Type != "" && s.Auth.Type != servers.AuthNone {
+				secret = path + ".auth.secret"
+			}
+			text, parts := callWish(cfg, path+".url", s.URL, path+".headers", secret)
+			add(path, text, append(parts, s.Auth.Type, s.Auth.Header)...)
+		}
+	}
+	for name, s := range cfg.Secrets {
+		if len(s.Command) > 0 {
+			add("secrets."+name, "start "+shellLine(s.Command), s.Command...)
+		}
+	}
+	for path, command := range cfg.SecretCommands() {
+		if cfg.Origin(path+".command") != "default" { // written there, not by name
+			add(path, "start "+shellLine(command)+" for "+path, command...)
+		}
+	}
+	for name, m := range cfg.Models {
+		path := "models." + name
+		if cfg.Origin(path+".base_url") != "default" || cfg.Origin(path+".api_key") != "default" || len(m.Headers) > 0 {
+			text, parts := callWish(cfg, path+".base_url", m.BaseURL, path+".headers", path+".api_key")
+			add(path, text, parts...)
+		}
+	}
+	slices.SortFunc(list, func(a, b wish) int { return strings.Compare(a.text+a.key, b.text+b.key) })
+	return list
+}
+
+// startWish is the wish to start a server's process.
+func startWish(cfg *config.Config, path string, s servers.Config) (text string, parts []string) {
+	command := append([]string{s.Command}, s.Args...)
+	text, parts = "start "+shellLine(command), append(slices.Clone(command), s.Cwd, s.EnvFile)
+	var given []string
+	for _, k := range slices.Sorted(maps.Keys(s.Env)) {
+		parts = append(parts, k+"="+s.Env[k]) // a variable can change what a program loads
+		given = append(given, k+from(cfg, path+".env."+k))
+	}
+	if len(given) > 0 {
+		text += ", with " + strings.Join(given, ", ") + " in its environment"
+	}
+	usual := servers.Config{}.WithDefaults().InheritEnv
+	passed := slices.DeleteFunc(slices.Clone(s.InheritEnv), func(n string) bool { return slices.Contains(usual, n) })
+	if slices.Sort(passed); len(passed) > 0 {
+		text += ", handing it " + dollars(passed)
+	}
+	if vars := slices.Concat(cfg.Variables(path+".command"), cfg.Variables(path+".args")); len(vars) > 0 {
+		text += ", with " + dollars(vars) + " in its command line"
+	}
+	return text, parts
+}
+
+// callWish is the wish to call an address, given the paths of what is sent.
+func callWish(cfg *config.Config, url, address, headers, secret string) (text string, parts []string) {
+	text, parts = "call "+address, []string{address}
+	if before, _, ok := strings.Cut(address, "?"); ok {
+		if _, written, ok := strings.Cut(cfg.Written(url), "?"); ok {
+			text = "call " + before + "?" + written // a variable in a query may be a secret
+		}
+	}
+	var sent []string
+	if s, ok := cfg.SecretAt(secret); ok {
+		switch {
+		case s.Env != "":
+			sent = append(sent, "$"+s.Env)
+		case s.File != "":
+			sent = append(sent, "what is in "+s.File)
+		default:
+			sent = append(sent, "what "+shellLine(s.Command)+" prints")
+		}
+	}
+	for _, k := range headerNames(cfg, headers) {
+		sent = append(sent, "the header "+k+from(cfg, headers+"."+k))
+		parts = append(parts, k+":"+cfg.Written(headers+"."+k)) // as written: a token that is renewed is no change of the file
+	}
+	if vars := cfg.Variables(url); len(vars) > 0 {
+		sent = append(sent, dollars(vars)+" in the address")
+	}
+	if len(sent) > 0 {
+		text += ", sending " + strings.Join(sent, ", ")
+	}
+	return text, parts
+}
+
+func headerNames(cfg *config.Config, path string) []string {
+	kind, rest, _ := strings.Cut(path, ".")
+	name := strings.TrimSuffix(rest, ".headers")
+	if kind == "models" {
+		return slices.Sorted(maps.Keys(cfg.Models[name].Headers))
+	}
+	return slices.Sorted(maps.Keys(cfg.Servers[name].Headers))
+}
+
+// from names the variables that a value is made of.
+func from(cfg *config.Config, path string) string {
+	if vars := cfg.Variables(path); len(vars) > 0 {
+		return " (from " + dollars(vars) + ")"
+	}
+	return ""
+}
+
+func dollars(names []string) string { return "$" + strings.Join(names, ", $") }

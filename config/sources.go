@@ -1,0 +1,90 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon/model"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// SecretAt returns where the secret at a path, such as models.m.api_key or
+// servers.s.auth.secret, is read; of a named one it is the entry of secrets. A
+// model that names no key and is called at its provider's own address has the
+// provider's usual variable, as in [Config.Model]. Nothing is read.
+func (c *Config) SecretAt(path string) (SecretSource, bool) {
+	if s, ok := c.secrets[path]; ok {
+		if s.name != "" {
+			s, ok = c.Secrets[s.name]
+		}
+		return s, ok
+	}
+	name, ok := strings.CutPrefix(path, "models.")
+	if name, of := strings.CutSuffix(name, ".api_key"); ok && of {
+		m, known := c.Models[name]
+		p, _ := model.Lookup(m.Provider)
+		if known && m.APIKey.IsZero() && p.KeyEnv != "" && m.WithDefaults().BaseURL == p.BaseURL {
+			return SecretSource{Env: p.KeyEnv}, true
+		}
+	}
+	return SecretSource{}, false
+}
+
+// SecretCommands returns the programs, with their arguments, that give secrets
+// to what is in use, by the path of what needs the secret.
+func (c *Config) SecretCommands() map[string][]string {
+	paths := slices.Collect(maps.Keys(c.Models))
+	for i, name := range paths {
+		paths[i] = "models." + name + ".api_key"
+	}
+	for name, s := range c.Servers {
+		if s.IsEnabled() && s.Auth.Type != "" && s.Auth.Type != servers.AuthNone {
+			paths = append(paths, "servers."+name+".auth.secret")
+		}
+	}
+	found := map[string][]string{}
+	for _, p := range paths {
+		if s, ok := c.SecretAt(p); ok && len(s.Command) > 0 {
+			found[p] = slices.Clone(s.Command)
+		}
+	}
+	return found
+}
+
+// Written returns the text at a path as the file has it, before variables are
+// expanded; "" where the file does not say it or it is not a text.
+func (c *Config) Written(path string) string {
+	if n := c.nodes[path]; n != nil && n.kind == scalarNode {
+		return n.val
+	}
+	return ""
+}
+
+// Variables returns the names of the variables that are expanded in the value at
+// a path and in everything below it, sorted.
+func (c *Config) Variables(path string) []string {
+	found := map[string]bool{}
+	var walk func(n *node)
+	walk = func(n *node) {
+		if n == nil {
+			return
+		}
+		for s := strings.ReplaceAll(n.val, "$$", ""); ; {
+			_, rest, ok := strings.Cut(s, "${")
+			if !ok {
+				break
+			}
+			inner, after, _ := strings.Cut(rest, "}")
+			if name, _, _ := strings.Cut(inner, ":-"); varName(name) {
+				found[name] = true
+			}
+			s = after
+		}
+		for _, v := range n.vals {
+			walk(v)
+		}
+	}
+	walk(c.nodes[path])
+	return slices.Sorted(maps.Keys(found))
+}
