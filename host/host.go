@@ -176,25 +176,39 @@ func (h *Host) openStore(ctx context.Context) (store.Store, error) {
 	return s, nil
 }
 
-// storePath finds where the store lies.
+// storePath finds where the store lies: where the caller or the configuration
+// says, beside the configuration, else in the user's state folder. What belongs to
+// no project works without such a folder too, as in a container: it is kept in
+// a temporary one.
 func (h *Host) storePath() (string, error) {
 	switch {
 	case h.cfg.Home != "":
-		return filepath.Join(h.cfg.Home, "tenon.db"), nil
+		return filepath.Join(h.cfg.Home, storeFile), nil
 	case h.config.Store.Path != "":
 		return h.config.Store.Path, nil
 	case h.config.Path != "":
-		return filepath.Join(h.config.Dir, ".tenon", "tenon.db"), nil
+		return filepath.Join(h.config.Dir, ".tenon", storeFile), nil
 	}
-	if dir, ok := h.cfg.LookupEnv("XDG_STATE_HOME"); ok && dir != "" {
-		return filepath.Join(dir, "tenon", "tenon.db"), nil
+	dir, _ := h.cfg.LookupEnv("XDG_STATE_HOME")
+	if home, ok := h.cfg.LookupEnv("HOME"); dir == "" && ok && home != "" {
+		dir = filepath.Join(home, ".local", "state")
 	}
-	home, ok := h.cfg.LookupEnv("HOME")
-	if !ok || home == "" {
-		return "", tenon.Errorf(tenon.CodeConfig, "there is no place for the store: neither --home, XDG_STATE_HOME nor HOME is set")
+	if dir != "" {
+		dir = filepath.Join(dir, "tenon")
+		if os.MkdirAll(dir, 0o700) == nil {
+			return filepath.Join(dir, storeFile), nil
+		}
 	}
-	return filepath.Join(home, ".local", "state", "tenon", "tenon.db"), nil
+	tmp, err := os.MkdirTemp("", "tenon-")
+	if err != nil {
+		return "", tenon.Errorf(tenon.CodeStore, "there is no place for the store: %w; name one with --home", err)
+	}
+	h.log.Warn("runs are kept in a temporary folder: the user's state folder cannot be used", "folder", tmp)
+	return filepath.Join(tmp, storeFile), nil
 }
+
+// storeFile is the name of the store within its folder.
+const storeFile = "tenon.db"
 
 // Close ends what is under way within a short grace, then the servers and the
 // store. Runs that had not ended can be resumed.
