@@ -88,6 +88,7 @@ type Peer struct {
 	last                   atomic.Int64
 	late, garbage, refused atomic.Int64
 	bad                    atomic.Int64 // unreadable messages in a row
+	skips                  skips
 
 	mu      sync.Mutex
 	open    map[int64]*pending
@@ -173,6 +174,7 @@ func (p *Peer) Run(ctx context.Context) error {
 			break
 		}
 	}
+	p.skips.end(p.log)
 	p.fail(err)
 	p.serving.Wait()
 	return p.Err()
@@ -302,6 +304,7 @@ func (p *Peer) Deliver(b []byte) {
 		return
 	}
 	p.bad.Store(0)
+	p.skips.end(p.log)
 	p.take(&m)
 }
 
@@ -348,7 +351,7 @@ func (p *Peer) unreadable(b []byte, err error) {
 	if id, ok := ScanID(b); ok && p.resolve(id, answer{err: fmt.Errorf("the answer cannot be read: %w", err)}) {
 		return
 	}
-	p.log.Warn("skipped a message that cannot be read", "reason", err.Error(), "message", clip(b))
+	p.skips.add(p.log, "that cannot be read", "reason", err.Error(), "message", clip(b))
 }
 
 // oversize fails the call that a message over its limit would have answered.
@@ -364,7 +367,7 @@ func (p *Peer) oversize(e *SizeError) {
 		p.mu.Unlock()
 	}
 	if !p.resolve(id, answer{err: e}) {
-		p.log.Warn("skipped a message over the limit", "limit", e.Limit, "message", clip(e.Prefix))
+		p.skips.add(p.log, "over the limit", "limit", e.Limit, "message", clip(e.Prefix))
 	}
 }
 

@@ -1,0 +1,77 @@
+package jsonrpc
+
+import (
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+)
+
+// skips logs a run of skipped messages without becoming a flood itself: the
+// first three, then each power of ten, and how many more when the run ends.
+type skips struct {
+	running atomic.Bool // so that the usual case takes no lock
+	mu      sync.Mutex
+	kinds   map[string]*skipped
+}
+
+type skipped struct {
+	n, quiet int64 // in this run; since the last that was logged
+}
+
+func (s *skips) add(log *slog.Logger, what string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.kinds[what]
+	if k == nil {
+		if s.kinds == nil {
+			s.kinds = make(map[string]*skipped)
+		}
+		k = &skipped{}
+		s.kinds[what] = k
+	}
+	s.running.Store(true)
+	k.n++
+	if k.n > 3 && !powerOfTen(k.n) {
+		k.quiet++
+		return
+	}
+	k.quiet = 0
+	if k.n > 3 {
+		args = append(args, "in_a_row", k.n)
+	}
+	log.Warn("skipped a message "+what, args...)
+}
+
+// end is told of a message that can be read, and of the end of the connection.
+func (s *skips) end(log *slog.Logger) {
+	if !s.running.Load() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for what, k := range s.kinds {
+		if k.quiet > 0 {
+			log.Warn(fmt.Sprintf("skipped %s more %s", grouped(k.quiet), what))
+		}
+	}
+	clear(s.kinds)
+	s.running.Store(false)
+}
+
+func powerOfTen(n int64) bool {
+	for n >= 10 && n%10 == 0 {
+		n /= 10
+	}
+	return n == 1
+}
+
+// grouped writes 9412 as 9,412.
+func grouped(n int64) string {
+	b := strconv.FormatInt(n, 10)
+	for i := len(b) - 3; i > 0; i -= 3 {
+		b = b[:i] + "," + b[i:]
+	}
+	return b
+}
