@@ -41,7 +41,7 @@ func (s *Server) dial(ctx context.Context) (*dialed, error) {
 		protocol = cfg.Protocol
 	}
 	c, err := mcp.Connect(ctx, mcp.ClientConfig{
-		Dial:           func(ctx context.Context) (mcp.Stream, error) { return s.stream(ctx, cfg) },
+		Dial:           func(ctx context.Context) (mcp.Stream, error) { return s.stream(ctx, cfg, attempt) },
 		Protocol:       protocol,
 		Name:           "tenon",
 		Version:        s.opts.Version,
@@ -96,13 +96,22 @@ func phases(steps []mcp.Step) []Phase {
 }
 
 // stream opens the transport.
-func (s *Server) stream(ctx context.Context, cfg Config) (mcp.Stream, error) {
+func (s *Server) stream(ctx context.Context, cfg Config, attempt int) (mcp.Stream, error) {
 	if cfg.Transport == TransportStdio {
-		return transport.DialStdio(ctx, transport.StdioConfig{
+		p, err := transport.DialStdio(ctx, transport.StdioConfig{
 			Command: cfg.Command, Args: cfg.Args, Dir: cfg.Cwd, Env: s.environ(cfg),
 			Stderr: func(line string) { s.log.Debug("stderr", "line", strconv.QuoteToGraphic(line)) },
 			Logger: s.log,
 		})
+		if err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		if s.dialed != nil && s.status.Starts == attempt {
+			s.process = p
+		}
+		s.mu.Unlock()
+		return p, nil
 	}
 	return transport.DialHTTP(transport.HTTPConfig{
 		URL: cfg.URL, Headers: headers(cfg), IdleTimeout: cfg.SSEReadTimeout,

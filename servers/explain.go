@@ -13,7 +13,8 @@ import (
 	"github.com/tenonhq/tenon/transport"
 )
 
-// connectError says which server could not be reached, why, and what to do.
+// connectError says which server could not be reached, why, and what to do. The
+// caller holds the lock.
 func (s *Server) connectError(step string, err error) error {
 	code := tenon.ErrorCode(err)
 	if code == tenon.CodeInternal || code == tenon.CodeCancelled {
@@ -23,6 +24,12 @@ func (s *Server) connectError(step string, err error) error {
 	if code == tenon.CodeTimeout {
 		what := map[string]string{mcp.StepDiscover: "answer server/discover", mcp.StepInitialize: "answer initialize"}[step]
 		text = fmt.Sprintf("it did not %s within %s", cmp.Or(what, "start"), s.cfg.Timeout)
+		if s.cfg.Transport == TransportStdio {
+			text += "; command: " + short(s.target())
+		}
+		if s.process != nil {
+			text += lastWords(s.process.LastWords())
+		}
 		text += fmt.Sprintf("; raise servers.%s.timeout if it is slow to start", s.name)
 	}
 	e := &tenon.Error{Code: code, Message: fmt.Sprintf("could not start MCP server '%s': %s", s.name, text), Err: err}
@@ -77,21 +84,34 @@ func (s *Server) explain(tool string, err error) error {
 
 // gaveUp says that a caller's context ended while it waited; nothing was sent.
 func gaveUp(ctx context.Context, what, while string) error {
+	e := &tenon.Error{Code: tenon.CodeCancelled, Message: fmt.Sprintf("%s was cancelled while %s", what, while), Err: ctx.Err()}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return tenon.Errorf(tenon.CodeTimeout, "%s timed out while %s: %w", what, while, ctx.Err())
+		e.Code, e.Message = tenon.CodeTimeout, fmt.Sprintf("%s timed out while %s", what, while)
 	}
-	return tenon.Errorf(tenon.CodeCancelled, "%s was cancelled while %s: %w", what, while, ctx.Err())
+	return e
+}
+
+// short bounds what a message quotes.
+func short(text string) string {
+	const most = 300
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+func lastWords(lines string) string {
+	if lines == "" {
+		return ""
+	}
+	return "; its last words on stderr: " + strings.ReplaceAll(lines, "\n", " / ")
 }
 
 // gone says how a connection was lost.
 func gone(err error) string {
 	var exit *transport.ExitError
 	if errors.As(err, &exit) {
-		text := fmt.Sprintf("is no longer available (%s)", exit.Status)
-		if exit.Stderr != "" {
-			text += "; its last words on stderr: " + strings.ReplaceAll(exit.Stderr, "\n", " / ")
-		}
-		return text
+		return fmt.Sprintf("is no longer available (%s)", exit.Status) + lastWords(exit.Stderr)
 	}
 	var e *tenon.Error
 	if errors.As(err, &e) && e.Err != nil {

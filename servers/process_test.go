@@ -179,7 +179,7 @@ func TestConnectErrors(t *testing.T) {
 		{"HD-US5.1 no such command", Config{Command: "nope-tenon"}, tenon.CodeUnreachable, StateFailed, mcp.StepStart,
 			"could not start MCP server 't': command 'nope-tenon' not found in PATH"},
 		{"silent", short, tenon.CodeTimeout, StateFailed, mcp.StepDiscover,
-			"could not start MCP server 't': it did not answer server/discover within 300ms; raise servers.t.timeout"},
+			"could not start MCP server 't': it did not answer server/discover within 300ms; command: " + os.Args[0] + " --fail silent; raise servers.t.timeout"},
 		{"HD-EDGE-6 initialize is refused", process("--era", "legacy", "--fail", "initialize"), tenon.CodeProtocol, StateFailed, mcp.StepInitialize,
 			"could not start MCP server 't': it refused to initialize: told to fail at initialize"},
 		{"exits", process("--fail", "exit"), tenon.CodeUnreachable, StateFailed, mcp.StepInitialize, "could not start MCP server 't': command "},

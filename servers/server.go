@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/mcp"
+	"github.com/tenonhq/tenon/transport"
 )
 
 // Options are what a server needs beside its configuration.
@@ -50,8 +51,9 @@ type Server struct {
 	closed  bool
 	// protocol is the revision that was found, so that it is asked for once.
 	protocol string
-	stepped  time.Time       // when the step of connecting that is under way began
-	ctx      context.Context // ends with Close
+	process  *transport.Stdio // that of the connect under way, for its last words
+	stepped  time.Time        // when the step of connecting that is under way began
+	ctx      context.Context  // ends with Close
 	cancel   context.CancelFunc
 	wg       sync.WaitGroup // connects under way, watchers, and what ends old connections
 	// connector is dial, but for tests.
@@ -228,7 +230,7 @@ func (s *Server) dialOnce() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer func() { close(s.dialed); s.dialed = nil }()
+	defer func() { close(s.dialed); s.dialed, s.process = nil, nil }()
 	s.status.Starts++
 	switch {
 	case s.closed:

@@ -23,7 +23,12 @@ import (
 const role = "TENON_SERVERS_ROLE"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(role) != "" {
+	switch how := os.Getenv(role); how {
+	case "":
+	case "floods", "drips":
+		neverReady(how)
+		return
+	default:
 		if err := testserver.Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -218,7 +223,7 @@ func TestConnectFails(t *testing.T) {
 			t.Errorf("%v, want %v", st.Phases, want)
 		}
 		if tenon.ErrorCode(got) != tenon.CodeTimeout || time.Since(begun) > 2*time.Second ||
-			got.Error() != "could not start MCP server 't': it did not answer server/discover within 1s; raise servers.t.timeout if it is slow to start" {
+			got.Error() != "could not start MCP server 't': it did not answer server/discover within 1s; command: fake; raise servers.t.timeout if it is slow to start" {
 			t.Errorf("after %s: %v", time.Since(begun), got)
 		}
 		if _, err := s.Tools(t.Context()); err != nil {

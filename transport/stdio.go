@@ -260,7 +260,7 @@ func (s *Stdio) exitError() error {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	return &ExitError{Command: s.cfg.Command, Status: what, Stderr: s.errlog.last(3)}
+	return &ExitError{Command: s.cfg.Command, Status: what, Stderr: s.LastWords()}
 }
 
 // PID returns the process id, which is the id of its group too.
@@ -271,6 +271,9 @@ func (s *Stdio) Exited() <-chan struct{} { return s.exited }
 
 // Stderr returns the kept end of what the process wrote to stderr, at most 64 KiB.
 func (s *Stdio) Stderr() string { return s.errlog.last(1 << 20) }
+
+// LastWords returns the last three lines of that.
+func (s *Stdio) LastWords() string { return s.errlog.last(3) }
 
 // Close ends the process and all of its group: it closes stdin, waits, asks
 // with SIGTERM, and kills. It takes at most about Grace + TermGrace and returns
