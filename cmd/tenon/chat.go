@@ -55,6 +55,8 @@ func (a *app) chat(ctx context.Context, q *asking) (err error) {
 		switch {
 		case errors.Is(err, io.EOF):
 			return last
+		case ctx.Err() != nil:
+			return err // a signal that ends the process
 		case err != nil:
 			return reported{tenon.Errorf(tenon.CodeCancelled, "interrupted")}
 		}
@@ -68,6 +70,9 @@ func (a *app) chat(ctx context.Context, q *asking) (err error) {
 			}
 		default:
 			last = a.chatTurn(ctx, h, q, text)
+			if ctx.Err() != nil {
+				return last // a signal that ends the process
+			}
 			if a.inTTY {
 				last = nil // the person has seen it
 			} else if errorCode(last) == tenon.CodeWaiting {

@@ -14,13 +14,19 @@ import (
 )
 
 // drive follows a run until it has ended: it prints what comes, asks the person
-// where the run waits, and cancels the run when ctx ends. Events up to after
-// were shown before. The error says how the run ended.
+// where the run waits, and cancels the run when ctx ends, except by a signal that
+// ends the process. Events up to after were shown before. The error says how the
+// run ended.
 func (a *app) drive(ctx context.Context, h *host.Host, run tenon.Run, after uint64, yes bool) error {
-	work := context.WithoutCancel(ctx) // the run is told to stop, and says when it has
+	work, leave := context.WithCancel(context.WithoutCancel(ctx)) // the run is told to stop, and says when it has
+	defer leave()
 	told := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(told)
+		if _, ends := endedBy(ctx); ends {
+			leave()
+			return
+		}
 		if err := h.Cancel(work, run.ID, "interrupted at the terminal"); err != nil {
 			a.note("tenon: the run cannot be cancelled: %s", err)
 		}
@@ -39,14 +45,18 @@ func (a *app) drive(ctx context.Context, h *host.Host, run tenon.Run, after uint
 		f.catchUp(events[:min(after, uint64(len(events)))])
 	}
 	for {
-		if err := f.follow(work, h, run.ID); err != nil {
+		err := f.follow(work, h, run.ID)
+		if s, ends := endedBy(ctx); ends && f.done == nil {
+			return s.stopped("; go on with: tenon runs resume " + run.ID)
+		}
+		if err != nil {
 			a.note("go on with: tenon runs resume %s", run.ID)
 			return err
 		}
 		if f.done != nil || len(f.waiting) == 0 {
-			return a.ended(work, h, run, f)
+			return a.ended(context.WithoutCancel(ctx), h, run, f)
 		}
-		err := a.decide(ctx, h, run.ID, f.waiting, yes)
+		err = a.decide(ctx, h, run.ID, f.waiting, yes)
 		switch {
 		case ctx.Err() != nil:
 			<-told // the run ends, and the next round sees it

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"github.com/tenonhq/tenon"
 )
@@ -21,6 +22,7 @@ const (
 	exitDenied      = 7
 	exitWaiting     = 8
 	exitInterrupted = 130
+	exitSignalled   = 128 // plus the number of the signal
 )
 
 // exits is the one table from error codes to exit statuses. Direct is the status
@@ -64,7 +66,9 @@ var exitMeanings = []struct {
 	{exitLimit, "a limit was reached, such as limits.max_turns"},
 	{exitDenied, "a rule or a person said no"},
 	{exitWaiting, "the run waits for a decision: tenon approvals list shows it"},
+	{exitSignalled + int(syscall.SIGHUP), "ended by SIGHUP; tenon runs resume goes on with the run"},
 	{exitInterrupted, "interrupted by Ctrl-C; the run was cancelled"},
+	{exitSignalled + int(syscall.SIGTERM), "ended by SIGTERM; tenon runs resume goes on with the run"},
 }
 
 // reported is an error that the verb has told of already: only its status is left.
@@ -89,6 +93,9 @@ func (p plain) Unwrap() error { return p.err }
 func exitStatus(err error) int {
 	if err == nil {
 		return exitOK
+	}
+	if s := (signalled{}); errors.As(err, &s) {
+		return s.status()
 	}
 	code := errorCode(err)
 	for _, e := range exits {

@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -57,15 +55,14 @@ func newApp(s stdio) *app {
 }
 
 func (a *app) main(ctx context.Context, args []string) int {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signals(ctx)
 	defer stop()
-	context.AfterFunc(ctx, stop) // the second Ctrl-C ends the process the hard way
 	root := newRoot(a)
 	args = countedRefs(root, args)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if r := (reported{}); ctx.Err() != nil && errorCode(err) == tenon.CodeCancelled && !errors.As(err, &r) {
-		err = tenon.Errorf(tenon.CodeCancelled, "interrupted")
+		err = interrupted(ctx, err)
 	}
 	return a.fail(err, args)
 }

@@ -74,6 +74,9 @@ func TestScript(t *testing.T) {
 			"keys":      cmdKeys,
 			"inorder":   cmdInorder,
 			"interrupt": cmdInterrupt,
+			"terminate": cmdTerminate,
+			"hangup":    cmdHangup,
+			"full":      cmdFull,
 			"serve":     cmdServe,
 		},
 	})
@@ -224,6 +227,42 @@ func cmdInterrupt(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: interrupt RE N COMMAND ARGS...")
 	}
+	sendSignal(ts, syscall.SIGINT, args)
+}
+
+// cmdTerminate is the same with SIGTERM, and cmdHangup with SIGHUP.
+func cmdTerminate(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: terminate RE N COMMAND ARGS...")
+	}
+	sendSignal(ts, syscall.SIGTERM, args)
+}
+
+func cmdHangup(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: hangup RE N COMMAND ARGS...")
+	}
+	sendSignal(ts, syscall.SIGHUP, args)
+}
+
+// cmdFull runs a program whose stdout is a disk that is full; its status must be 1:
+// full COMMAND ARGS...
+func cmdFull(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: full COMMAND ARGS...")
+	}
+	out, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	ts.Check(err)
+	defer out.Close()
+	cmd := exec.Command(filepath.Join(binDir(ts), args[0]), args[1:]...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = ts.MkAbs("."), out, ts.Stderr(), environ(ts)
+	_ = cmd.Run() // the status says it
+	if got := cmd.ProcessState.ExitCode(); got != 1 {
+		ts.Fatalf("status %d, want 1", got)
+	}
+}
+
+func sendSignal(ts *testscript.TestScript, sig syscall.Signal, args []string) {
 	seen := &watched{re: regexp.MustCompile(args[0]), found: make(chan struct{})}
 	want, err := strconv.Atoi(args[1])
 	ts.Check(err)
@@ -238,7 +277,7 @@ func cmdInterrupt(ts *testscript.TestScript, neg bool, args []string) {
 	case <-time.After(30 * time.Second):
 		ts.Logf("nothing matched %q within 30 s", args[0])
 	}
-	ts.Check(cmd.Process.Signal(syscall.SIGINT))
+	ts.Check(cmd.Process.Signal(sig))
 	_ = cmd.Wait() // the status says it
 	_, _ = ts.Stdout().Write([]byte(seen.text.String()))
 	if got := cmd.ProcessState.ExitCode(); got != want {
