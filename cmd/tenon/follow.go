@@ -14,8 +14,8 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// follower prints a run as it goes: the model's text on stdout as it comes, a
-// line on stderr for each tool call that ended. It is a fold over the run's
+// follower prints a run as it goes: the model's text on stdout, on a terminal as
+// it comes and else when an answer is whole; a line on stderr for each tool call that ended. It is a fold over the run's
 // events like everything else that shows a run.
 type follower struct {
 	a       *app
@@ -109,6 +109,7 @@ func (f *follower) delta(e tenon.Event) error {
 		return nil // nothing to show
 	}
 	switch {
+	case d.Kind == tenon.DeltaText && !f.a.outTTY: // what is printed stays: answered has it when it is whole
 	case d.Kind == tenon.DeltaText:
 		f.said.WriteString(d.Text)
 		return f.print(d.Text)
@@ -255,7 +256,7 @@ func (a *app) callLine(r agent.CallRecord) string {
 		}
 	}
 	parts := []string{a.errStyle(mark, "●"), callName(r), a.errStyle(dim, shorten(safeLine(string(r.Args)), argsShown))}
-	if r.Outcome != agent.CallDenied && r.Outcome != agent.CallOpen {
+	if r.Outcome != agent.CallDenied && r.Outcome != agent.CallInvalid && r.Outcome != agent.CallOpen {
 		parts = append(parts, a.errStyle(dim, took(r.Millis)))
 	}
 	return strings.Join(append(parts, a.errStyle(mark, shorten(safeLine(outcome), 160))), " ")

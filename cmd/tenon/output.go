@@ -3,9 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 	"time"
 	"unicode/utf8"
@@ -122,12 +125,15 @@ func (a *app) fit(header []string, rows [][]string) {
 }
 
 // write sends a result to stdout. A reader that has gone away is not a failure
-// of ours, but the end of the work.
+// of ours, but the end of the work; a full disk is.
 func (a *app) write(b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
 	if _, err := a.out.Write(b); err != nil {
+		if !errors.Is(err, syscall.EPIPE) && !errors.Is(err, io.ErrClosedPipe) {
+			return tenon.Errorf(tenon.CodeInternal, "stdout cannot be written: %w", err)
+		}
 		return tenon.Errorf(tenon.CodeCancelled, "stdout cannot be written: %w", err)
 	}
 	return nil
