@@ -34,8 +34,9 @@ func (s *Server) connectError(step string, err error) error {
 	}
 	e := &tenon.Error{Code: code, Message: fmt.Sprintf("could not start MCP server '%s': %s", s.name, text), Err: err}
 	if s.cfg.Transport != TransportStdio {
-		e.Message = fmt.Sprintf("Failed to connect to MCP server '%s' at %s: %s", s.name, s.cfg.URL, text)
+		e.Message = fmt.Sprintf("Failed to connect to MCP server '%s' at %s: %s", s.name, s.target(), text)
 	}
+	e.Message = transport.MaskURLs(e.Message) // what others say may quote ours
 	var cause *tenon.Error
 	if errors.As(err, &cause) {
 		e.Data = cause.Data
@@ -104,7 +105,7 @@ func lastWords(lines string) string {
 	if lines == "" {
 		return ""
 	}
-	return "; its last words on stderr: " + strings.ReplaceAll(lines, "\n", " / ")
+	return "; its last words on stderr: " + transport.MaskURLs(strings.ReplaceAll(lines, "\n", " / "))
 }
 
 // gone says how a connection was lost.

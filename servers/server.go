@@ -84,12 +84,12 @@ func New(name string, cfg Config, opts Options) *Server {
 	return s
 }
 
-// target is what a person knows the server by.
+// target is what a person knows the server by, without the credentials of a URL.
 func (s *Server) target() string {
 	if s.cfg.Transport == TransportStdio {
-		return strings.Join(append([]string{s.cfg.Command}, s.cfg.Args...), " ")
+		return transport.MaskURLs(strings.Join(append([]string{s.cfg.Command}, s.cfg.Args...), " "))
 	}
-	return s.cfg.URL
+	return transport.MaskURL(s.cfg.URL)
 }
 
 // Status returns what is known about the server now.

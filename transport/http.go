@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,8 @@ import (
 
 // HTTPConfig says how to reach a server over Streamable HTTP.
 type HTTPConfig struct {
+	// URL is the endpoint. A login in it (user:password@) is sent as Basic, where
+	// Headers has no Authorization, and shown nowhere.
 	URL     string
 	Headers map[string]string // sent with every request
 	// MaxMessage bounds one message in bytes after decompression; 0:
@@ -63,10 +66,11 @@ type httpState struct {
 }
 
 // DialHTTP prepares a connection; nothing is sent before the first message.
+// Errors have code config for the URL and invalid for a header.
 func DialHTTP(cfg HTTPConfig) (*HTTP, error) {
-	u, err := url.Parse(cfg.URL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, tenon.Errorf(tenon.CodeConfig, "'%s' is no http or https URL", cfg.URL)
+	u, err := endpoint(cfg.URL)
+	if err != nil {
+		return nil, err
 	}
 	if cfg.MaxMessage <= 0 {
 		cfg.MaxMessage = DefaultMaxMessage
@@ -87,6 +91,13 @@ func DialHTTP(cfg HTTPConfig) (*HTTP, error) {
 	}}
 	for k, v := range cfg.Headers {
 		h.header[http.CanonicalHeaderKey(k)] = []string{v}
+	}
+	if u.User != nil {
+		if h.header["Authorization"] == nil {
+			password, _ := u.User.Password()
+			h.header["Authorization"] = []string{"Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))}
+		}
+		u.User = nil
 	}
 	if h.rt == nil {
 		h.own = &http.Transport{

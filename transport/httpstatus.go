@@ -39,7 +39,7 @@ func (e *StatusError) Error() string {
 		}
 		return fmt.Sprintf("HTTP %d redirects to %s; redirects to another origin are not followed because they would carry the credentials", e.Status, to)
 	case e.Status >= 300 && e.Status < 400:
-		return fmt.Sprintf("HTTP %d redirects to %s; if that is the MCP endpoint, write its address as the URL", e.Status, strconv.QuoteToGraphic(e.Location))
+		return fmt.Sprintf("HTTP %d redirects to %s; if that is the MCP endpoint, write its address as the URL", e.Status, strconv.QuoteToGraphic(MaskURL(e.Location)))
 	case e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden:
 		return fmt.Sprintf("HTTP %d %s: the server refuses these credentials", e.Status, http.StatusText(e.Status))
 	case strings.Contains(e.ContentType, "html"):
@@ -79,12 +79,12 @@ func (h *HTTP) describe(resp *http.Response, body []byte, m jsonrpc.Outgoing, st
 	e := &StatusError{Status: resp.StatusCode, ContentType: resp.Header.Get("Content-Type"), Location: resp.Header.Get("Location"),
 		Challenge: strings.Join(resp.Header.Values("WWW-Authenticate"), ", "), RetryAfter: resp.Header.Get("Retry-After")}
 	if text := bytes.TrimSpace(body); len(text) > 0 && !strings.Contains(e.ContentType, "html") {
-		e.Text = strings.Map(func(r rune) rune {
+		e.Text = MaskURLs(strings.Map(func(r rune) rune {
 			if r < ' ' || r == 0x7f {
 				return ' '
 			}
 			return r
-		}, strings.ToValidUTF8(string(text[:min(len(text), 300)]), "\uFFFD"))
+		}, strings.ToValidUTF8(string(text[:min(len(text), 300)]), "\uFFFD")))
 	}
 	code := tenon.CodeProtocol
 	switch s := resp.StatusCode; {

@@ -1,0 +1,61 @@
+package transport
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+const masked = "***"
+
+var urlInText = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+`)
+
+// MaskURL returns the URL as it may be shown: without what stands for a
+// credential, which is the userinfo, the values of the query and the fragment
+// (http://***@host/mcp?token=***). What is no URL is masked as far as it looks
+// like one.
+func MaskURL(text string) string {
+	scheme, rest, ok := strings.Cut(text, "://")
+	if ok {
+		scheme += "://"
+	} else {
+		scheme, rest = "", text
+	}
+	// An unusable URL may hold a password with a slash, so all up to the last @
+	// is suspect there. A path alone has no userinfo.
+	end := len(rest)
+	if _, err := url.Parse(text); err == nil {
+		if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+			end = i
+		}
+	}
+	if i := strings.LastIndexByte(rest[:end], '@'); i >= 0 {
+		rest = masked + rest[i:]
+	}
+	rest, _, fragment := strings.Cut(rest, "#")
+	rest, query, asked := strings.Cut(rest, "?")
+	if asked {
+		pairs := strings.Split(query, "&")
+		for i, pair := range pairs {
+			if name, _, ok := strings.Cut(pair, "="); ok {
+				pairs[i] = name + "=" + masked
+			} else if pair != "" { // a token may stand alone
+				pairs[i] = masked
+			}
+		}
+		rest += "?" + strings.Join(pairs, "&")
+	}
+	if fragment {
+		rest += "#" + masked
+	}
+	return scheme + rest
+}
+
+// MaskURLs masks each URL in a text, such as a command line or a message, like
+// [MaskURL].
+func MaskURLs(text string) string {
+	if !strings.Contains(text, "://") {
+		return text
+	}
+	return urlInText.ReplaceAllStringFunc(text, MaskURL)
+}
