@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,6 +73,11 @@ func DialHTTP(cfg HTTPConfig) (*HTTP, error) {
 	u, err := endpoint(cfg.URL)
 	if err != nil {
 		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Headers)) {
+		if err := checkHeader(name, cfg.Headers[name]); err != nil {
+			return nil, err
+		}
 	}
 	if cfg.MaxMessage <= 0 {
 		cfg.MaxMessage = DefaultMaxMessage
