@@ -85,14 +85,14 @@ type Store struct {
 // Telemetry says what tenon tells about itself.
 type Telemetry struct {
 	// Least level that is logged.
-	LogLevel string `yaml:"log_level" enum:"debug,info,warn,error" default:"info"`
+	LogLevel string `yaml:"log_level" enum:"debug,info,warn,error" default:"warn"`
 	// Form of the log on stderr.
 	LogFormat string `yaml:"log_format" enum:"text,json" default:"text"`
 }
 
 // WithDefaults returns a copy with the values that are absent filled in.
 func (t Telemetry) WithDefaults() Telemetry {
-	t.LogLevel = cmp.Or(t.LogLevel, "info")
+	t.LogLevel = cmp.Or(t.LogLevel, "warn")
 	t.LogFormat = cmp.Or(t.LogFormat, "text")
 	return t
 }
