@@ -121,7 +121,7 @@ func (w *writer) create(a *store.Append, blobs []blob, waiting []byte) (*positio
 		var other string
 		switch err := w.stmts.busy.scan([]any{r.Session}, &other); {
 		case err == nil:
-			return nil, refuse(tenon.CodeConflict, "session %s is at work on run %s; wait for its end, cancel it, or fork the session", r.Session, other)
+			return nil, refuse(tenon.CodeConflict, "session %s is at work on run %s; wait for its end, or cancel it: tenon runs cancel %s", r.Session, other, other)
 		case !errors.Is(err, sql.ErrNoRows):
 			return nil, err
 		}
