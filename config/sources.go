@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -87,4 +88,10 @@ func (c *Config) Variables(path string) []string {
 	}
 	walk(c.nodes[path])
 	return slices.Sorted(maps.Keys(found))
+}
+
+// Protocols returns the values of servers.NAME.protocol.
+func Protocols() []string {
+	f, _ := reflect.TypeFor[servers.Config]().FieldByName("Protocol") // a test holds it
+	return strings.Split(f.Tag.Get("enum"), ",")
 }

@@ -66,3 +66,9 @@ func TestExitStatus(t *testing.T) {
 		}
 	}
 }
+
+func TestArgumentsAreUTF8(t *testing.T) {
+	if status, _, stderr := runHere(t, "run", "caf\xe9"); status != exitUsage || !strings.Contains(stderr, "is not UTF-8") {
+		t.Errorf("status %d: %s", status, stderr)
+	}
+}

@@ -146,7 +146,7 @@ func (s *adhoc) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.url, "url", "", "`URL` of a server, in place of the configuration's")
 	f.StringArrayVar(&s.headers, "header", nil, "HTTP header `NAME:VALUE` for --url; may be repeated")
-	f.StringVar(&s.protocol, "protocol", "", "protocol `REVISION` of that server (default: found out)")
+	f.Var(&enum{&s.protocol, config.Protocols()}, "protocol", "protocol `REVISION` of that server (default: found out)")
 }
 
 // split takes the command behind -- off the arguments.
@@ -154,7 +154,7 @@ func (s *adhoc) split(cmd *cobra.Command, args []string) ([]string, error) {
 	s.urlGiven = cmd.Flags().Changed("url")
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 		args, s.command = args[:dash], args[dash:]
-		if len(s.command) == 0 {
+		if len(s.command) == 0 || strings.TrimSpace(s.command[0]) == "" {
 			return nil, usage(cmd, "there is no command behind --")
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -57,6 +58,11 @@ func newApp(s stdio) *app {
 func (a *app) main(ctx context.Context, args []string) int {
 	ctx, stop := signals(ctx)
 	defer stop()
+	for _, arg := range args {
+		if !utf8.ValidString(arg) {
+			return a.fail(tenon.Errorf(tenon.CodeInvalid, "the argument %q is not UTF-8", arg), nil)
+		}
+	}
 	root := newRoot(a)
 	args = countedRefs(root, args)
 	root.SetArgs(args)

@@ -34,6 +34,9 @@ func newRunsList(a *app) *cobra.Command {
 		Example: "  tenon runs list\n  tenon runs list --state input_required -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if f.Limit < 0 {
+				return usage(cmd, "--limit must not be negative")
+			}
 			h, err := a.open(cmd.Context(), opening{})
 			if err != nil {
 				return err

@@ -66,6 +66,9 @@ func TestScript(t *testing.T) {
 			}
 			env.Setenv("HOME", home)
 			env.Setenv("TENON_NO_PROBE", "1")
+			if err := os.WriteFile(filepath.Join(env.WorkDir, "latin1.txt"), []byte("caf\xe9"), 0o600); err != nil {
+				return err
+			}
 			return os.CopyFS(env.WorkDir, os.DirFS("testdata/accept"))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -29,6 +29,9 @@ func newSessionsList(a *app) *cobra.Command {
 		Example: "  tenon sessions list\n  tenon sessions list -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if limit < 0 {
+				return usage(cmd, "--limit must not be negative")
+			}
 			h, err := a.open(cmd.Context(), opening{})
 			if err != nil {
 				return err

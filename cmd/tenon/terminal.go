@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -104,6 +105,8 @@ func (a *app) stdin() (string, error) {
 		return "", tenon.Errorf(tenon.CodeInvalid, "stdin cannot be read: %w", err)
 	case len(b) > maxStdin:
 		return "", tenon.Errorf(tenon.CodeTooLarge, "stdin holds more than %d bytes", maxStdin)
+	case !utf8.Valid(b):
+		return "", tenon.Errorf(tenon.CodeInvalid, "stdin is not UTF-8")
 	}
 	return string(b), nil
 }
