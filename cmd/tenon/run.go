@@ -24,7 +24,7 @@ func (q *asking) flags(cmd *cobra.Command) {
 	f.SortFlags = false
 	f.StringVarP(&q.agent, "agent", "a", "", "`NAME` of the agent (default: the configuration's)")
 	f.StringVarP(&q.session, "session", "s", "", "session to continue: `ID`, the beginning of one, or -1 for the last (default: a new one)")
-	f.StringVar(&q.model, "model", "", "`MODEL` in place of the agent's: an entry of models, provider/name, script:FILE, or demo")
+	f.StringVar(&q.model, "model", "", "`MODEL` in place of the agent's: an entry of models, provider/name, script:FILE (docs/reference/scripts.md), or demo")
 	f.BoolVar(&q.noTools, "no-tools", false, "offer no tools to the model")
 	f.BoolVar(&q.yes, "yes", false, "allow every tool call that would ask")
 	f.IntVar(&q.maxTurns, "max-turns", 0, "model requests at most, `N` (default: limits.max_turns)")

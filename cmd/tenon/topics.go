@@ -34,6 +34,9 @@ const formattingHelp = `Results go to stdout, everything else to stderr.
   -o json   one JSON value: an object, or an array for lists.
   -o jsonl  one JSON value a line: the items of a list, or the stored events of a run as they come.
 
+The text of an answer is streamed on a terminal; otherwise it is printed when it is whole, so that $(tenon run ...) is
+the answer and nothing else.
+
 With json and jsonl there is nothing but JSON on stdout. A failure prints {"error":{"code":"...","message":"..."}},
 as well as the text on stderr; a run that failed under -o json prints its report, which has the same key. The result of
 tools call -o json is the server's own, byte for byte.
