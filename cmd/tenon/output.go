@@ -182,6 +182,9 @@ func (a *app) when(t time.Time) string {
 
 // took shows a duration given in milliseconds.
 func took(ms int64) string {
+	if ms < 1 {
+		return "<1ms"
+	}
 	if ms < 1000 {
 		return strconv.FormatInt(ms, 10) + "ms"
 	}
