@@ -90,7 +90,7 @@ func (h *Host) generate(ctx context.Context, m tenon.Model, req *tenon.Request, 
 		case d.Response != nil:
 			return d.Response, nil
 		case d.Kind == tenon.DeltaReset:
-			h.log.Warn("the answer starts over: "+d.Text, "run", run, "step", step, "model", m.Name())
+			h.log.Info("the answer starts over: "+d.Text, "run", run, "step", step, "model", m.Name())
 			emit(tenon.Event{Step: step, Kind: engine.LiveReset, Data: encode(engine.Delta{Kind: d.Kind, Text: d.Text})})
 		default:
 			emit(tenon.Event{Step: step, Kind: engine.LiveDelta, Data: encode(engine.Delta{Kind: d.Kind, Text: d.Text})})

@@ -156,7 +156,7 @@ func (a *app) steps(w io.Writer, events []tenon.Event, calls []agent.CallRecord)
 		}
 		ends := e.Kind == agent.EventModel || e.Kind == agent.EventResult || e.Kind == agent.EventFailed || e.Kind == tenon.EventUnknown
 		c, isCall := byStep[e.Step]
-		denied := isCall && c.Outcome == agent.CallDenied && (e.Kind == agent.EventDecided || e.Kind == agent.EventDecision)
+		denied := isCall && (c.Outcome == agent.CallDenied || c.Outcome == agent.CallInvalid) && (e.Kind == agent.EventDecided || e.Kind == agent.EventDecision)
 		if !ends && !denied {
 			continue
 		}
@@ -283,6 +283,9 @@ func newRunsResume(a *app) *cobra.Command {
 func (a *app) resume(ctx context.Context, h *host.Host, run tenon.Run, yes bool) error {
 	switch run.State {
 	case tenon.RunCompleted, tenon.RunCancelled:
+		if run.Session == "" {
+			return tenon.Errorf(tenon.CodeConflict, "run %s was a single tool call and has ended (%s); tenon tools call makes another", run.ID, run.State)
+		}
 		return tenon.Errorf(tenon.CodeConflict, "run %s has ended (%s); tenon run -s %s asks a further question", run.ID, run.State, run.Session)
 	case tenon.RunInputRequired:
 		if yes || a.canAsk() {
