@@ -58,8 +58,8 @@ func TestRunEnds(t *testing.T) {
 		{"RA-16 four calls one after another", agent.Spec{MaxTurns: 5},
 			script(says("", "a"), says("", "a"), says("", "a"), says("", "a"), says("end")), tenon.RunCompleted, tenon.StopEnd, "end", "", 5},
 		{"the turn limit", agent.Spec{MaxTurns: 3}, script(says("thinking", "a")), tenon.RunFailed, tenon.LimitTurns, "thinking", "Iteration limit of 3 reached.", 3},
-		{"RA-20 the turn limit by default", agent.Spec{}, script(says("", "a")), tenon.RunFailed, tenon.LimitTurns, "", "Tool use loop exceeded maximum iterations", 10},
-		{"KN-81 one final answer without tools", agent.Spec{MaxTurns: 2, OnLimit: agent.OnLimitFinal}, script(says("", "a"), says("", "a"), says("what I have")), tenon.RunCompleted, tenon.LimitTurns, "what I have", "", 3},
+		{"the turn limit by default", agent.Spec{}, script(says("", "a")), tenon.RunFailed, tenon.LimitTurns, "", "Tool use loop exceeded maximum iterations", 10},
+		{"one final answer without tools", agent.Spec{MaxTurns: 2, OnLimit: agent.OnLimitFinal}, script(says("", "a"), says("", "a"), says("what I have")), tenon.RunCompleted, tenon.LimitTurns, "what I have", "", 3},
 		{"a final answer that still calls", agent.Spec{MaxTurns: 1, OnLimit: agent.OnLimitFinal}, script(says("", "a"), says("so far", "a")), tenon.RunCompleted, tenon.LimitTurns, "so far", "", 2},
 		{"tool calls", agent.Spec{MaxToolCalls: 2}, script(says("", "a"), says("", "a", "b"), says("more", "c")), tenon.RunFailed, tenon.LimitToolCalls, "", "2 tool calls", 2},
 		{"tool calls within the limit", agent.Spec{MaxToolCalls: 2}, script(says("", "a", "b"), says("end")), tenon.RunCompleted, tenon.StopEnd, "end", "", 2},
@@ -124,7 +124,7 @@ func TestCallEnds(t *testing.T) {
 		}
 		return result(c.Step, "paid", false)
 	}
-	t.Run("RA-47 asked and allowed", func(t *testing.T) {
+	t.Run("asked and allowed", func(t *testing.T) {
 		d := newDriver(t, agent.Spec{Question: "q"}, ask)
 		d.run()
 		if d.done != nil {
@@ -298,7 +298,7 @@ func TestGrantForTheSession(t *testing.T) {
 
 func TestConfirm(t *testing.T) {
 	for _, verdict := range []tenon.Verdict{tenon.Allow, tenon.Deny} {
-		t.Run("KN-81 "+string(verdict), func(t *testing.T) {
+		t.Run(string(verdict), func(t *testing.T) {
 			d := newDriver(t, agent.Spec{Question: "q", MaxTurns: 2, OnLimit: agent.OnLimitConfirm},
 				script(says("", "a"), says("", "a"), says("", "a"), says("end")))
 			d.run()

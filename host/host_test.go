@@ -217,8 +217,8 @@ func TestApproval(t *testing.T) {
 		sold   int32
 		told   string
 	}{
-		{"RA-47 allow", agent.Ruling{Verdict: tenon.Allow, By: "ann"}, 1, ""},
-		{"RA-47 deny", agent.Ruling{Verdict: tenon.Deny, By: "ann", Reason: "no"}, 0, "the call was denied by ann: no"},
+		{"allow", agent.Ruling{Verdict: tenon.Allow, By: "ann"}, 1, ""},
+		{"deny", agent.Ruling{Verdict: tenon.Deny, By: "ann", Reason: "no"}, 0, "the call was denied by ann: no"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
