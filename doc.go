@@ -5,11 +5,11 @@
 //
 //	config → servers → catalog → agent → engine → surfaces
 //
-// Everything that offers tools is a [Toolset]: a connected MCP server, a
-// workflow file, a Go function, the shaped catalog itself. What changes a
-// call's request or answer is a func(Toolset) Toolset. Such a wrapper never
-// waits for a person, never re-sends and never counts across calls, because
-// those things have to be journaled and so belong to the core.
+// Everything that offers tools is a [Toolset]: a connected MCP server, a Go type,
+// and later a workflow file. What changes a call's request or answer on its way
+// is a func(Toolset) Toolset. Such a wrapper never waits for a person, never
+// re-sends and never counts across calls, because those things have to be
+// journaled and so belong to the core.
 //
 // A run is its journal. The agent is a [Core]: a pure fold over the [Event]
 // values recorded so far, which names the [Command] values to carry out next.

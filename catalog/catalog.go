@@ -11,7 +11,8 @@
 //
 // The way through: servers deliver tools, Build shapes them, host stores the
 // snapshot with each run (a run that is resumed sees the tools that it began
-// with) and calls go through a [Toolset], which routes by identity.
+// with), and a call goes to the server that its look-up names, under the name
+// that the tool has there.
 package catalog
 
 import (

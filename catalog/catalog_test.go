@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"context"
 	"encoding/json"
 	"math/rand/v2"
 	"regexp"
@@ -200,26 +199,6 @@ func FuzzCheck(f *testing.F) {
 		s, _ := Build([]Source{{Server: "s", Tools: []tenon.Tool{{Remote: "x", Input: json.RawMessage(schema)}}}}, nil)
 		_, _ = s.Check(&tenon.ToolCall{Name: "x", Arguments: json.RawMessage(args)})
 	})
-}
-
-type recorder struct{ got tenon.Call }
-
-func (r *recorder) Tools(context.Context) ([]tenon.Tool, error) { return nil, nil }
-func (r *recorder) Call(_ context.Context, c tenon.Call) (*tenon.Result, error) {
-	r.got = c
-	return &tenon.Result{}, nil
-}
-
-func TestToolsetSendsTheRemoteName(t *testing.T) {
-	s, _ := Build([]Source{{Server: "a", Tools: tools("read.file")}}, nil)
-	r := &recorder{}
-	ts := &Toolset{Snapshot: s, Servers: map[string]tenon.Toolset{"a": r}}
-	if _, err := ts.Call(context.Background(), tenon.Call{Tool: "read-file"}); err != nil || r.got.Tool != "read.file" {
-		t.Errorf("sent %q, error %v", r.got.Tool, err)
-	}
-	if _, err := ts.Call(context.Background(), tenon.Call{Tool: "nope"}); tenon.ErrorCode(err) != tenon.CodeNotFound {
-		t.Errorf("error %v", err)
-	}
 }
 
 func BenchmarkCheck(b *testing.B) {

@@ -250,15 +250,6 @@ func (h *Host) fold(ctx context.Context, run string, upTo uint64) (*agent.State,
 	return s, nil
 }
 
-// Snapshot returns the tools that a run was begun with.
-func (h *Host) Snapshot(ctx context.Context, run string) (*catalog.Snapshot, error) {
-	s, err := h.state(ctx, run)
-	if err != nil {
-		return nil, err
-	}
-	return h.snapshot(ctx, s.Spec().Tools)
-}
-
 // shorten cuts a text to one line of at most n runes.
 func shorten(s string, n int) string {
 	r := []rune(strings.Join(strings.Fields(s), " "))
