@@ -27,6 +27,7 @@ const (
 	EventInterrupted = "interrupted" // the same for a step that may be repeated: it will be
 	EventCancel      = "cancel"      // somebody asked to stop the run; data: CancelData
 	EventDone        = "done"        // how the run ended; data: DoneData
+	EventExpired     = "expired"     // nobody answered what a step waited for in time
 	EventRetry       = "retry"       // somebody goes on with a run that had failed; the only event after done
 )
 
@@ -68,7 +69,11 @@ type Command struct {
 // The kinds of command that an engine itself carries out. All other kinds go
 // to its executor.
 const (
-	CommandWait = "wait" // nothing to do for this step until a signal comes; Data says what is awaited
+	// CommandWait says that there is nothing to do for this step until a signal
+	// comes; Data says what is awaited. With After, it is awaited only so long: then
+	// the engine records an [EventExpired] for the step, at the latest when somebody
+	// next looks after the run.
+	CommandWait = "wait"
 	CommandDone = "done" // the run has ended; Data is a DoneData
 )
 

@@ -55,6 +55,7 @@ type Response struct {
 	Stop    StopReason `json:"stop"`
 	RawStop string     `json:"raw_stop,omitempty"` // the provider's own word
 	Usage   *Usage     `json:"usage,omitempty"`    // nil: the provider did not say
+	Cost    *USD       `json:"cost,omitempty"`     // nil: no price is known
 	Model   string     `json:"model,omitempty"`    // as the provider names it
 	ID      string     `json:"id,omitempty"`       // request or response id, for support
 	// Warnings name what was skipped or repaired, such as an incomplete block.

@@ -45,9 +45,10 @@ type Run struct {
 // Waiting is one step of a run that waits for a signal. Data is that of the
 // wait command.
 type Waiting struct {
-	Step  string          `json:"step"`
-	Since time.Time       `json:"since"`
-	Data  json.RawMessage `json:"data,omitempty"`
+	Step    string          `json:"step"`
+	Since   time.Time       `json:"since"`
+	Expires time.Time       `json:"expires,omitzero"` // zero: it waits for ever
+	Data    json.RawMessage `json:"data,omitempty"`
 }
 
 // Session is a conversation: a tree of runs.

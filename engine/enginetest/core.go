@@ -24,7 +24,7 @@ type Step struct {
 	ID         string        `json:"id"`
 	Kind       string        `json:"kind,omitempty"` // call (""), decide, wait
 	Idempotent bool          `json:"idempotent,omitempty"`
-	After      time.Duration `json:"after,omitempty"` // of every attempt but the first
+	After      time.Duration `json:"after,omitempty"` // of every attempt but the first; how long a wait lasts
 }
 
 // Script is what the suite's core does: one stage after another, the steps of a
@@ -90,7 +90,7 @@ func (c *core) Apply(e tenon.Event) error {
 		c.state[e.Step] = ""
 	case KindFailed:
 		c.state[e.Step] = "again"
-	case KindResult, tenon.EventUnknown, KindGo, "decided":
+	case KindResult, tenon.EventUnknown, tenon.EventExpired, KindGo, "decided":
 		c.state[e.Step] = "over"
 		c.failed = c.failed || string(e.Data) == `"fail"`
 	case tenon.EventCancel:
@@ -139,6 +139,9 @@ func (c *core) Next() []tenon.Command {
 		switch {
 		case s.Kind != "":
 			cmd.Kind, cmd.Data = s.Kind, json.RawMessage(`{"for":"`+s.ID+`"}`)
+			if s.Kind == tenon.CommandWait {
+				cmd.After = s.After
+			}
 		case state == "again":
 			cmd.After = s.After
 		}

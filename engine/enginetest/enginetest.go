@@ -53,6 +53,7 @@ func Run(t *testing.T, place Place) {
 		"do_error":         testDoError,
 		"retry_after":      testRetryAfter,
 		"waiting":          testWaiting,
+		"expires":          testExpires,
 		"signal_first":     testSignalFirst,
 		"signal_other":     testSignalOther,
 		"signal_errors":    testSignalErrors,

@@ -55,6 +55,93 @@ func testWaiting(t *testing.T, open func(Setup) engine.Engine) {
 	wantJournal(t, e, "r", "run started:1#1 result:1#1 go:2 started:3#1 result:3#1 done")
 }
 
+// testExpires lets waits end unanswered: of a run at rest, seen by a signal that
+// comes late and by a start, and of one that is at work beside.
+func testExpires(t *testing.T, open func(Setup) engine.Engine) {
+	clock := &handClock{now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
+	script := Script{Stages: [][]Step{{{ID: "1"}}, {{ID: "2", Kind: tenon.CommandWait, After: time.Hour}}, {{ID: "3"}}}}
+	e := open(Setup{Do: answer, Clock: clock})
+	rest(t, e, "late", script)
+	rest(t, e, "start", script)
+	rest(t, e, "soon", script)
+	row := rowOf(t, e, "late")
+	if len(row.Waiting) != 1 || !row.Waiting[0].Expires.Equal(row.Waiting[0].Since.Add(time.Hour)) {
+		t.Errorf("row %+v", row)
+	}
+	signal := func(run string) tenon.Event {
+		ev, err := e.Signal(t.Context(), run, engine.Signal{ID: "sig-" + run, Kind: KindGo, Step: "2"})
+		must(t, err)
+		return ev
+	}
+	clock.add(time.Hour - time.Second)
+	if ev := signal("soon"); ev.Kind != KindGo {
+		t.Errorf("a signal within the hour: %+v", ev)
+	}
+	clock.add(time.Second)
+	if ev := signal("late"); ev.Kind != tenon.EventExpired || ev.Step != "2" {
+		t.Errorf("a signal after the hour is told %+v", ev)
+	}
+	for _, run := range []string{"late", "start"} {
+		must(t, e.Start(t.Context(), engine.Spec{Run: tenon.Run{ID: run}}))
+		wantJournal(t, e, run, "run started:1#1 result:1#1 expired:2 started:3#1 result:3#1 done")
+	}
+
+	begun := make(chan string, 1)
+	busy := open(Setup{Do: hang(begun), Clock: clock})
+	must(t, busy.Start(t.Context(), Script{Stages: [][]Step{{{ID: "1"}, {ID: "2", Kind: tenon.CommandWait, After: time.Hour}}}}.Spec("busy", "")))
+	<-begun
+	wantWaiting(t, busy, "busy")
+	clock.add(time.Hour)
+	for ev, err := range busy.Events(deadline(t), "busy", 2) {
+		must(t, err)
+		if ev.Kind == tenon.EventExpired {
+			break
+		}
+	}
+}
+
+// handClock is a clock that a test moves.
+type handClock struct {
+	mu    sync.Mutex
+	now   time.Time
+	bells []bell
+}
+
+type bell struct {
+	at time.Time
+	c  chan time.Time
+}
+
+func (c *handClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *handClock) After(d time.Duration) <-chan time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b := bell{c.now.Add(d), make(chan time.Time, 1)}
+	if c.bells = append(c.bells, b); d <= 0 {
+		b.c <- c.now
+	}
+	return b.c
+}
+
+func (c *handClock) add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+	for _, b := range c.bells {
+		if !b.at.After(c.now) {
+			select {
+			case b.c <- c.now:
+			default:
+			}
+		}
+	}
+}
+
 func testSignalFirst(t *testing.T, open func(Setup) engine.Engine) {
 	a, b := open(Setup{Do: answer}), open(Setup{Do: answer})
 	rest(t, a, "r", asking)

@@ -168,7 +168,7 @@ type plan struct {
 	done   *tenon.Command
 	starts []tenon.Command
 	waits  []tenon.Waiting
-	due    time.Time // of the first command that is to come later
+	due    time.Time // of the first command, or end of a wait, that is to come later
 }
 
 // plan asks the core and does at once what can be decided in place.
@@ -181,7 +181,15 @@ func (d *driver) plan() (*plan, error) {
 			case tenon.CommandDone:
 				p.done = &c
 			case tenon.CommandWait:
-				p.waits = append(p.waits, d.waitingFor(c))
+				w := d.waitingFor(c)
+				if d.expired(w) {
+					if err := d.expire(w.Step); err != nil {
+						return nil, err
+					}
+					again = true
+					continue
+				}
+				p.waits = append(p.waits, w)
 			case engine.CommandDecide:
 				if err := d.decide(c); err != nil {
 					return nil, err
@@ -197,15 +205,20 @@ func (d *driver) plan() (*plan, error) {
 	}
 }
 
+// dueAt has the run looked at again at a time, if that is not zero.
+func (p *plan) dueAt(t time.Time) {
+	if !t.IsZero() && (p.due.IsZero() || t.Before(p.due)) {
+		p.due = t
+	}
+}
+
 func (d *driver) consider(p *plan, c tenon.Command) {
 	if d.flights[c.Step] != nil {
 		return
 	}
 	if s := d.steps[c.Step]; c.After > 0 && s != nil {
 		if due := s.last.Add(c.After); due.After(d.e.c.Clock.Now()) {
-			if p.due.IsZero() || due.Before(p.due) {
-				p.due = due
-			}
+			p.dueAt(due)
 			return
 		}
 	}
@@ -215,12 +228,26 @@ func (d *driver) consider(p *plan, c tenon.Command) {
 }
 
 func (d *driver) waitingFor(c tenon.Command) tenon.Waiting {
-	for _, w := range d.waits {
-		if w.Step == c.Step {
-			return tenon.Waiting{Step: c.Step, Since: w.Since, Data: c.Data}
+	w := tenon.Waiting{Step: c.Step, Since: d.e.c.Clock.Now().UTC(), Data: c.Data}
+	for _, o := range d.waits {
+		if o.Step == c.Step {
+			w.Since = o.Since
 		}
 	}
-	return tenon.Waiting{Step: c.Step, Since: d.e.c.Clock.Now().UTC(), Data: c.Data}
+	if c.After > 0 {
+		w.Expires = w.Since.Add(c.After)
+	}
+	return w
+}
+
+// expired reports whether a wait has lasted as long as it may.
+func (d *driver) expired(w tenon.Waiting) bool {
+	return !w.Expires.IsZero() && !d.e.c.Clock.Now().Before(w.Expires)
+}
+
+// expire records that nobody answered in time.
+func (d *driver) expire(step string) error {
+	return d.record(tenon.Event{Step: step, Kind: tenon.EventExpired})
 }
 
 func (d *driver) decide(c tenon.Command) error {
@@ -252,6 +279,9 @@ func (d *driver) await(p *plan) (rested bool, err error) {
 	d.row.State = tenon.RunWorking
 	if err := d.flush(d.e.ctx); err != nil {
 		return false, err
+	}
+	for _, w := range p.waits {
+		p.dueAt(w.Expires)
 	}
 	if !p.due.Equal(d.due) {
 		d.due, d.timer = p.due, nil

@@ -292,9 +292,14 @@ func (d *driver) decided(ctx context.Context, s store.Signal) (uint64, error) {
 		return 0, nil
 	}
 	for _, c := range d.core.Next() {
-		if c.Kind == tenon.CommandWait && c.Step == s.Step {
+		if c.Kind != tenon.CommandWait || c.Step != s.Step {
+			continue
+		}
+		if !d.expired(d.waitingFor(c)) {
 			return 0, nil
 		}
+		err := d.expire(s.Step)
+		return d.seq, err
 	}
 	for _, e := range d.pending {
 		if e.Step == s.Step && e.Kind == s.Kind {
