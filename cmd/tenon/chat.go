@@ -21,6 +21,7 @@ func newChat(a *app) *cobra.Command {
 		Short: "Talk with an agent: the same as run, question after question",
 		Long: "Reads questions, one a line, and answers each in the same session. It also takes questions from a pipe.\n\n" +
 			"  /tools    what the agent can call\n  /session  the session's id, to go on later with -s\n  /help     these words\n  /exit     the end, as is Ctrl-D\n\n" +
+			"What is typed at a terminal while an answer is under way is told to the model before its next request.\n" +
 			"Ctrl-C stops the answer under way; at the prompt it ends the conversation.",
 		Example: "  tenon chat\n  tenon chat -s -1\n  printf 'Hello\\nAnd in Paris?\\n' | tenon chat --model demo",
 		Args:    args(0, 0, ""),

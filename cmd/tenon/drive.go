@@ -45,7 +45,9 @@ func (a *app) drive(ctx context.Context, h *host.Host, run tenon.Run, after uint
 		f.catchUp(events[:min(after, uint64(len(events)))])
 	}
 	for {
+		silence := a.listen(work, h, run.ID)
 		err := f.follow(work, h, run.ID)
+		silence()
 		if s, ends := endedBy(ctx); ends && f.done == nil {
 			return s.stopped("; go on with: tenon runs resume " + run.ID)
 		}

@@ -94,6 +94,8 @@ func (f *follower) show(e tenon.Event) error {
 		}
 	case tenon.EventRetry:
 		f.done = nil
+	case agent.EventMessage:
+		f.message(e)
 	default:
 		if strings.Contains(e.Step, ".") {
 			f.tool(e)

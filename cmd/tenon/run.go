@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -79,15 +78,9 @@ func newRun(a *app) *cobra.Command {
 			if err := q.check(cmd); err != nil {
 				return err
 			}
-			text := strings.Join(args, " ")
-			if text == "-" || len(args) == 0 && !a.inTTY {
-				var err error
-				if text, err = a.stdin(); err != nil {
-					return err
-				}
-			}
-			if strings.TrimSpace(text) == "" {
-				return usage(cmd, "the question is missing")
+			text, err := a.argument(cmd, args, "the question")
+			if err != nil {
+				return err
 			}
 			return a.run(cmd.Context(), q, text)
 		},

@@ -17,8 +17,8 @@ import (
 )
 
 func newRuns(a *app) *cobra.Command {
-	cmd := group("runs", "Runs: list, show, events, resume, cancel, replay")
-	cmd.AddCommand(newRunsList(a), newRunsShow(a), newRunsEvents(a), newRunsResume(a), newRunsCancel(a), newRunsReplay(a))
+	cmd := group("runs", "Runs: list, show, events, steer, resume, cancel, replay")
+	cmd.AddCommand(newRunsList(a), newRunsShow(a), newRunsEvents(a), newRunsSteer(a), newRunsResume(a), newRunsCancel(a), newRunsReplay(a))
 	return cmd
 }
 
@@ -283,10 +283,7 @@ func newRunsResume(a *app) *cobra.Command {
 func (a *app) resume(ctx context.Context, h *host.Host, run tenon.Run, yes bool) error {
 	switch run.State {
 	case tenon.RunCompleted, tenon.RunCancelled:
-		if run.Session == "" {
-			return tenon.Errorf(tenon.CodeConflict, "run %s was a single tool call and has ended (%s); tenon tools call makes another", run.ID, run.State)
-		}
-		return tenon.Errorf(tenon.CodeConflict, "run %s has ended (%s); tenon run -s %s asks a further question", run.ID, run.State, run.Session)
+		return tenon.Errorf(tenon.CodeConflict, "run %s has ended (%s); %s", run.ID, run.State, afterEnd(run))
 	case tenon.RunInputRequired:
 		if yes || a.canAsk() {
 			err := a.decide(ctx, h, run.ID, run.Waiting, yes)

@@ -81,6 +81,7 @@ func TestScript(t *testing.T) {
 			"hangup":    cmdHangup,
 			"full":      cmdFull,
 			"serve":     cmdServe,
+			"await":     cmdAwait,
 		},
 	})
 }
@@ -285,6 +286,24 @@ func sendSignal(ts *testscript.TestScript, sig syscall.Signal, args []string) {
 	_, _ = ts.Stdout().Write([]byte(seen.text.String()))
 	if got := cmd.ProcessState.ExitCode(); got != want {
 		ts.Fatalf("status %d, want %d\n%s", got, want, seen.text.String())
+	}
+}
+
+// cmdAwait runs a program again and again until its stdout matches: await RE
+// COMMAND ARGS...
+func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: await RE COMMAND ARGS...")
+	}
+	re := regexp.MustCompile(args[0])
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		err := ts.Exec(args[1], args[2:]...)
+		if out := ts.ReadFile("stdout"); err == nil && re.MatchString(out) {
+			return
+		} else if time.Now().After(deadline) {
+			ts.Fatalf("nothing matched %q within 30 s; the last output was %s", args[0], out)
+		}
+		time.Sleep(50 * time.Millisecond)
 	}
 }
 

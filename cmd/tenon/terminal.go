@@ -61,6 +61,7 @@ type lineReader struct {
 	r       *bufio.Reader
 	got     chan line
 	pending bool
+	back    []line // read, and put back for the next caller
 }
 
 type line struct {
@@ -75,6 +76,11 @@ func newLineReader(r io.Reader) *lineReader {
 // next returns the next line without its end. The error is io.EOF at the end of
 // the stream, or the context's.
 func (l *lineReader) next(ctx context.Context) (string, error) {
+	if len(l.back) > 0 {
+		got := l.back[0]
+		l.back = l.back[1:]
+		return got.text, got.err
+	}
 	if !l.pending {
 		l.pending = true
 		go func() {
@@ -93,6 +99,9 @@ func (l *lineReader) next(ctx context.Context) (string, error) {
 		return got.text, got.err
 	}
 }
+
+// unread puts a line back.
+func (l *lineReader) unread(text string, err error) { l.back = append(l.back, line{text, err}) }
 
 // maxStdin bounds a question or parameters that are read from stdin.
 const maxStdin = 16 << 20

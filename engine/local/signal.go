@@ -144,6 +144,9 @@ func (e *Engine) send(ctx context.Context, s store.Signal, alone func(context.Co
 // only lose to the end of the run, or because the core did not want it.
 func (e *Engine) won(ctx context.Context, s store.Signal, seq uint64) (tenon.Event, error) {
 	event, err := e.event(ctx, s.Run, seq)
+	if err == nil && event.Kind == tenon.EventDone {
+		return tenon.Event{}, tenon.Errorf(tenon.CodeConflict, "run %s has ended; the signal %q came too late", s.Run, s.Kind)
+	}
 	if err == nil && s.Step == "" && event.Kind != s.Kind {
 		return tenon.Event{}, tenon.Errorf(tenon.CodeConflict, "run %s did not take the signal %q after event %d (%s)", s.Run, s.Kind, seq, event.Kind)
 	}

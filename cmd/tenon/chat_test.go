@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/host"
+)
+
+// reader is a toolset with one harmless tool. While it runs, the person types.
+type reader struct {
+	typed string
+	to    *io.PipeWriter
+	seen  func()
+}
+
+func (r *reader) Tools(context.Context) ([]tenon.Tool, error) {
+	return []tenon.Tool{{Remote: "read", Name: "read", Input: json.RawMessage(`{"type":"object"}`)}}, nil
+}
+
+func (r *reader) Call(context.Context, tenon.Call) (*tenon.Result, error) {
+	if _, err := io.WriteString(r.to, r.typed); err != nil {
+		return nil, err
+	}
+	r.seen()
+	return &tenon.Result{Content: []tenon.Content{tenon.Text("read")}}, nil
+}
+
+var _ tenon.Toolset = (*reader)(nil)
+
+// What is typed while an answer is under way is a message into its run; what
+// comes too late, and words with a slash, wait for the prompt.
+func TestTypedDuringAnAnswer(t *testing.T) {
+	dir := t.TempDir()
+	steps := filepath.Join(dir, "steps.yaml")
+	if err := os.WriteFile(steps, []byte("steps:\n  - calls: [{name: read, arguments: {}}]\n  - text: Done.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in, typing := io.Pipe()
+	r := &reader{typed: "\nonly ten\n/session\nand another question\n", to: typing}
+	var out, errs bytes.Buffer
+	a := newApp(stdio{in, &out, &errs})
+	a.lookupEnv = func(string) (string, bool) { return "", false }
+	a.inTTY, a.outTTY, a.errTTY, a.talking = true, true, true, true
+	h, err := host.Open(t.Context(), host.Config{Home: dir, Model: "script:" + steps, Toolsets: map[string]tenon.Toolset{"disk": r}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	r.seen = func() { // the message is stored before the call ends
+		for range 1000 {
+			time.Sleep(5 * time.Millisecond)
+			list, err := h.Runs(t.Context(), engine.Filter{})
+			if err != nil || len(list) == 0 {
+				continue
+			}
+			events, _ := h.Journal(t.Context(), list[0].ID, 0)
+			for _, e := range events {
+				if e.Kind == agent.EventMessage {
+					return
+				}
+			}
+		}
+		t.Error("the message does not come")
+	}
+	run, err := a.question(t.Context(), h, host.Question{Text: "list them", Grant: "test"}, false)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, errs.String())
+	}
+	messages, err := h.Messages(t.Context(), run.Session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(messages) != 5 || messages[3].Text() != "only ten" {
+		t.Errorf("the conversation has %d messages; the fourth is %+v", len(messages), messages[3])
+	}
+	if !strings.Contains(errs.String(), "» only ten (local)") {
+		t.Errorf("the message is not shown: %q", errs.String())
+	}
+	for _, want := range []string{"/session", "and another question"} {
+		if got, err := a.lines.next(t.Context()); got != want || err != nil {
+			t.Errorf("the prompt reads %q (%v), want %q", got, err, want)
+		}
+	}
+}
