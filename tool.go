@@ -17,9 +17,37 @@ type Tool struct {
 	Input       json.RawMessage `json:"input_schema,omitempty"`  // JSON Schema, as the server sent it
 	Output      json.RawMessage `json:"output_schema,omitempty"` // JSON Schema of structured results
 	Annotations Annotations     `json:"annotations"`
+	// What the configuration says about the tool; the model sees none of it.
+	Rules ToolRules `json:"rules,omitzero"`
 	// Raw is the definition byte for byte as it was discovered, with the
 	// fields that tenon does not know. Empty for tools that were not discovered.
 	Raw json.RawMessage `json:"-"`
+}
+
+// DefaultGroup is the group of a tool, and the one that an agent asks for, where
+// the configuration says nothing else.
+const DefaultGroup = "default"
+
+// ToolRules are what the configuration adds to a discovered tool. They travel with
+// it, so that a run that is resumed has the rules that it began with.
+type ToolRules struct {
+	// Fixed are arguments that every call gets, a JSON object; the model can
+	// neither see nor set them. Hidden names those that no call has.
+	Fixed  json.RawMessage `json:"fixed,omitempty"`
+	Hidden []string        `json:"hidden,omitempty"`
+	// Validate says what becomes of arguments that do not fit: "" or "error"
+	// refuses the call, "warn" makes it nevertheless, "off" does not look.
+	Validate string `json:"validate,omitempty"`
+	// Groups and States say where the tool is visible; nil means the default
+	// group, any state. NextState is the agent's state after a successful call;
+	// empty keeps it.
+	Groups    []string `json:"groups,omitzero"`
+	States    []string `json:"states,omitzero"`
+	NextState string   `json:"next_state,omitempty"`
+	// Defer says that the model finds the tool by search instead of being told.
+	Defer bool `json:"defer,omitempty"`
+	// Options are passed to a model's provider with the tool: provider → JSON object.
+	Options map[string]json.RawMessage `json:"provider_options,omitempty"`
 }
 
 // Annotations are a server's hints about a tool (MCP 2025-11-25,
