@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 )
@@ -43,6 +44,104 @@ func stops(stop tenon.StopReason, text string, calls ...string) func(string) []t
 	}
 }
 
+// budgeted has the budgets refuse one step.
+func budgeted(do func(tenon.Command) []tenon.Event, refused string) func(tenon.Command) []tenon.Event {
+	return func(c tenon.Command) []tenon.Event {
+		isCall := strings.Contains(c.Step, ".")
+		switch {
+		case c.Kind != agent.CommandDecide || isCall && c.Step != refused:
+			return do(c)
+		case c.Step != refused:
+			return []tenon.Event{{Step: c.Step, Kind: agent.EventReserved, Data: data(agent.Reserved{})}}
+		case !isCall:
+			return []tenon.Event{{Step: c.Step, Kind: agent.EventReserved, Data: data(agent.Reserved{Refused: &agent.Refusal{Budget: "day", Limit: tenon.LimitTokens, Reason: "used up"}})}}
+		}
+		return []tenon.Event{{Step: c.Step, Kind: agent.EventDecided, Data: data(agent.Decision{Verdict: tenon.Deny, By: agent.ByBudget,
+			Reason: "used up", Refused: &agent.Refusal{Budget: "day", Limit: tenon.LimitToolCalls, Reason: "used up"}})}}
+	}
+}
+
+// TestMaxCalls holds the calls of one tool to its own limits, for the run and for
+// the session, and lets the run go on without it.
+func TestMaxCalls(t *testing.T) {
+	limited := func(c tenon.Command) []tenon.Event {
+		events := decided(c, tenon.Allow, false)
+		var d agent.Decision
+		_ = json.Unmarshal(events[0].Data, &d)
+		if d.Remote == "a" {
+			d.MaxCalls, d.MaxSession = 2, 3
+		}
+		events[0].Data = data(d)
+		return events
+	}
+	run := func(parent *agent.State) *driver {
+		do := script(says("", "a", "b"), says("", "a", "b"), says("", "a", "b"), says("end"))
+		d := newDriver(t, agent.Spec{Question: "q"}, func(c tenon.Command) []tenon.Event {
+			if c.Kind == agent.CommandDecide {
+				return limited(c)
+			}
+			return do(c)
+		})
+		if parent != nil {
+			d.parent, d.core = parent, agent.New(d.spec, parent)
+			_ = d.core.Apply(d.journal[0])
+		}
+		d.run()
+		return d
+	}
+	ran := func(d *driver) (list []string) {
+		for _, e := range d.journal {
+			if e.Kind == agent.EventResult {
+				list = append(list, e.Step)
+			}
+		}
+		return list
+	}
+	first := run(nil)
+	if diff := cmp.Diff([]string{"1.0", "1.1", "2.0", "2.1", "3.1"}, ran(first)); diff != "" || first.done.State != tenon.RunCompleted {
+		t.Errorf("%s: %s", first.done.State, diff)
+	}
+	if text := lastResult(t, first); !strings.Contains(text, "limit of 2 calls of tool 'a' for this run") {
+		t.Error(text)
+	}
+	second := run(first.core)
+	if diff := cmp.Diff([]string{"1.0", "1.1", "2.1", "3.1"}, ran(second)); diff != "" {
+		t.Error(diff)
+	}
+	if text := lastResult(t, second); !strings.Contains(text, "limit of 3 calls of tool 'a' for this session") {
+		t.Error(text)
+	}
+}
+
+// TestExpired lets nobody decide in time: the model is told and goes on.
+func TestExpired(t *testing.T) {
+	do := script(says("", "a"), says("end"))
+	d := newDriver(t, agent.Spec{Question: "q"}, func(c tenon.Command) []tenon.Event {
+		if c.Kind != agent.CommandDecide {
+			return do(c)
+		}
+		events := decided(c, tenon.Ask, false)
+		var v agent.Decision
+		_ = json.Unmarshal(events[0].Data, &v)
+		v.Expires = time.Hour
+		events[0].Data = data(v)
+		return events
+	})
+	d.run()
+	if cmds := d.core.Next(); len(cmds) != 1 || cmds[0].Kind != tenon.CommandWait || cmds[0].After != time.Hour {
+		t.Fatalf("wants %v", show(cmds))
+	}
+	d.apply(tenon.Event{Step: "1.0", Kind: tenon.EventExpired})
+	d.run()
+	if text := lastResult(t, d); d.done.State != tenon.RunCompleted || !strings.Contains(text, "nobody allowed this call within 1h0m0s") {
+		t.Errorf("%s: %s", d.done.State, text)
+	}
+	calls := agent.Calls(d.journal)
+	if len(calls) != 1 || calls[0].Outcome != agent.CallDenied || calls[0].Success {
+		t.Errorf("record %+v", calls)
+	}
+}
+
 func TestRunEnds(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -64,6 +163,11 @@ func TestRunEnds(t *testing.T) {
 		{"tool calls", agent.Spec{MaxToolCalls: 2}, script(says("", "a"), says("", "a", "b"), says("more", "c")), tenon.RunFailed, tenon.LimitToolCalls, "", "2 tool calls", 2},
 		{"tool calls within the limit", agent.Spec{MaxToolCalls: 2}, script(says("", "a", "b"), says("end")), tenon.RunCompleted, tenon.StopEnd, "end", "", 2},
 		{"tokens", agent.Spec{MaxTokens: 20}, script(says("", "a"), says("so far", "a"), says("end")), tenon.RunFailed, tenon.LimitTokens, "so far", "20 tokens", 2},
+		{"money", agent.Spec{MaxCost: 14}, script(says("", "a"), says("so far", "a"), says("end")), tenon.RunFailed, tenon.LimitCost, "so far", "$0.000014 is reached ($0.000014 spent)", 2},
+		{"money, with a last word", agent.Spec{MaxCost: 14, OnLimit: agent.OnLimitFinal}, script(says("", "a"), says("", "a"), says("what I have")), tenon.RunCompleted, tenon.LimitCost, "what I have", "", 3},
+		{"a budget with room", agent.Spec{Budgets: agent.Budgets{Day: agent.Budget{Tokens: 9}}}, budgeted(script(says("", "a"), says("end")), ""), tenon.RunCompleted, tenon.StopEnd, "end", "", 2},
+		{"a budget without room for the model", agent.Spec{Budgets: agent.Budgets{Day: agent.Budget{Tokens: 9}}}, budgeted(script(says("so far", "a"), says("end")), "2"), tenon.RunFailed, tenon.LimitTokens, "so far", "used up", 1},
+		{"a budget without room for a call", agent.Spec{Budgets: agent.Budgets{Day: agent.Budget{ToolCalls: 9}}}, budgeted(script(says("so far", "a", "b"), says("end")), "1.1"), tenon.RunFailed, tenon.LimitToolCalls, "so far", "used up", 1},
 		{"cut off", agent.Spec{}, script(stops(tenon.StopMaxTokens, "half", "a")), tenon.RunFailed, tenon.StopMaxTokens, "half", "cut off", 1},
 		{"refused", agent.Spec{}, script(stops(tenon.StopContentFilter, "no")), tenon.RunFailed, tenon.StopContentFilter, "no", "refused", 1},
 		{"pause goes back as it is", agent.Spec{}, script(stops(tenon.StopPause, "wait"), says("end")), tenon.RunCompleted, tenon.StopEnd, "end", "", 2},

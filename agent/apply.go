@@ -22,6 +22,9 @@ func (s *State) applyModel(e tenon.Event) error {
 	}
 	s.asked = false
 	s.usage.Add(r.Usage)
+	if r.Cost != nil {
+		s.cost += *r.Cost
+	}
 	s.messages = append(s.messages, r.Message)
 	if text := r.Message.Text(); text != "" {
 		s.answer = text
@@ -108,7 +111,7 @@ func (s *State) applyAttempt(e tenon.Event) error {
 			return err
 		}
 		s.asked = true
-		if e.Attempt == 1 {
+		if e.Attempt == 1 || d.Kind == CommandFinal && s.final == "" {
 			s.begun++
 		}
 		if d.Kind == CommandFinal {
@@ -143,7 +146,10 @@ func (s *State) applyCall(e tenon.Event) error {
 	if err := c.apply(e); err != nil {
 		return err
 	}
-	if e.Kind == EventDecision {
+	switch e.Kind {
+	case EventDecided:
+		s.count1(c)
+	case EventDecision:
 		s.remember(c, e)
 	}
 	s.settleTurn()
@@ -155,7 +161,7 @@ func (s *State) applyCall(e tenon.Event) error {
 func (s *State) remember(c *call, e tenon.Event) {
 	var r Ruling
 	_ = decode(e, &r) // call.apply has read it already
-	if r.Verdict != tenon.Allow || r.Remember != RememberSession {
+	if r.Verdict != tenon.Allow || r.Remember == "" {
 		return
 	}
 	if s.grants == nil {
@@ -204,6 +210,9 @@ func (c *call) apply(e tenon.Event) error {
 			c.decision.Arguments = r.Arguments
 		}
 		c.status = ready
+	case tenon.EventExpired:
+		c.settle(tenon.ErrorResult("not run: nobody " + map[status]string{waiting: "allowed", asking: "answered the question of"}[c.status] +
+			" this call within " + c.decision.Expires.String()))
 	case tenon.EventStarted:
 		c.status, c.attempt = running, e.Attempt
 	case tenon.EventInterrupted:

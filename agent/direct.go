@@ -66,6 +66,8 @@ func (d *Direct) reason(e tenon.Event) *tenon.Error {
 	switch e.Kind {
 	case EventResult:
 		return nil
+	case tenon.EventExpired:
+		return tenon.Errorf(tenon.CodeWaiting, "%s", d.call.result.Content[0].Text)
 	case EventDecided, EventDecision:
 		return tenon.Errorf(tenon.CodeDenied, "%s", refusal(d.call.decision.By, d.call.decision.Reason))
 	}
@@ -95,7 +97,7 @@ func (d *Direct) Next() []tenon.Command {
 	case c.status == ready:
 		return []tenon.Command{c.command()}
 	default:
-		return []tenon.Command{{Step: directStep, Kind: tenon.CommandWait, Data: mustJSON(c.asking())}}
+		return []tenon.Command{{Step: directStep, Kind: tenon.CommandWait, After: c.decision.Expires, Data: mustJSON(c.asking())}}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -146,7 +147,7 @@ func data(v any) json.RawMessage {
 
 // answer is a model's answer: a text, or calls by tool name.
 func answer(step, text string, calls ...string) []tenon.Event {
-	r := tenon.Response{Stop: tenon.StopEnd, Usage: &tenon.Usage{Input: 10, Output: 2}, Message: &tenon.Message{Role: tenon.RoleAssistant}}
+	r := tenon.Response{Stop: tenon.StopEnd, Usage: &tenon.Usage{Input: 10, Output: 2}, Cost: new(tenon.USD(7)), Message: &tenon.Message{Role: tenon.RoleAssistant}}
 	if text != "" {
 		r.Message.Parts = append(r.Message.Parts, tenon.Part{Type: tenon.PartText, Text: text})
 	}
@@ -194,6 +195,12 @@ func schedule(t *testing.T, seed uint64) {
 	if r.IntN(3) == 0 {
 		spec.MaxTokens = 1 + r.IntN(60)
 	}
+	if r.IntN(3) == 0 {
+		spec.MaxCost = tenon.USD(1 + r.IntN(50))
+	}
+	if r.IntN(3) == 0 {
+		spec.Budgets.Day.Tokens = 1000
+	}
 	d := newDriver(t, spec, func(c tenon.Command) []tenon.Event {
 		switch c.Kind {
 		case agent.CommandModel, agent.CommandFinal:
@@ -208,7 +215,22 @@ func schedule(t *testing.T, seed uint64) {
 			}
 			return answer(c.Step, "hm", []string{"a", "b", "c"}[:1+r.IntN(3)]...)
 		case agent.CommandDecide:
-			return decided(c, []tenon.Verdict{tenon.Allow, tenon.Allow, tenon.Ask, tenon.Deny}[r.IntN(4)], r.IntN(2) == 0)
+			var refused *agent.Refusal
+			if r.IntN(10) == 0 && spec.Budgets.Day.Tokens > 0 {
+				refused = &agent.Refusal{Budget: "day", Limit: []tenon.StopReason{tenon.LimitToolCalls, tenon.LimitTokens}[r.IntN(2)], Reason: "used up"}
+			}
+			if !strings.Contains(c.Step, ".") {
+				return []tenon.Event{{Step: c.Step, Kind: agent.EventReserved, Data: data(agent.Reserved{Refused: refused})}}
+			}
+			events := decided(c, []tenon.Verdict{tenon.Allow, tenon.Allow, tenon.Ask, tenon.Deny}[r.IntN(4)], r.IntN(2) == 0)
+			var d agent.Decision
+			_ = json.Unmarshal(events[0].Data, &d)
+			d.MaxCalls, d.MaxSession, d.Expires = r.IntN(4), r.IntN(4), time.Duration(r.IntN(2))*time.Hour
+			if refused != nil {
+				d.Verdict, d.By, d.Refused = tenon.Deny, agent.ByBudget, refused
+			}
+			events[0].Data = data(d)
+			return events
 		default:
 			switch r.IntN(8) {
 			case 0:
@@ -251,6 +273,10 @@ func schedule(t *testing.T, seed uint64) {
 		var a agent.Asking
 		if err := json.Unmarshal(w.Data, &a); err != nil {
 			t.Fatal(err)
+		}
+		if w.After > 0 && r.IntN(2) == 0 {
+			d.apply(tenon.Event{Step: w.Step, Kind: tenon.EventExpired})
+			continue
 		}
 		if a.Kind == "input" {
 			d.apply(tenon.Event{Step: w.Step, Kind: agent.EventAnswer, Data: data(tenon.InputAnswer{State: "s"})})

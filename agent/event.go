@@ -11,6 +11,7 @@ import (
 const (
 	EventModel    = "model"          // a model's answer; data: tenon.Response
 	EventProposed = "proposed"       // a tool call of that answer; data: tenon.ToolCall
+	EventReserved = "reserved"       // whether the budgets have room for a model call; data: Reserved
 	EventDecided  = "decided"        // the policy's verdict about it; data: Decision
 	EventDecision = "decision"       // a person's verdict, a signal; data: Ruling
 	EventResult   = "result"         // a tool call ended; data: Outcome
@@ -28,7 +29,7 @@ const LiveProgress = "progress"
 // The kinds of command of this core.
 const (
 	CommandModel  = "model"  // ask the model; Local is a *Prompt
-	CommandDecide = "decide" // evaluate the policy; data: DecideCommand
+	CommandDecide = "decide" // evaluate the policy, ask the budgets; data: DecideCommand
 	CommandTool   = "tool"   // run a tool; data: ToolCommand
 )
 
@@ -36,16 +37,23 @@ const (
 const (
 	ByPolicy  = "policy"  // the rules
 	ByCatalog = "catalog" // there is no such tool, or the arguments do not fit it
+	ByBudget  = "budget"  // a budget is used up
 )
 
-// DecideCommand is the data of a [CommandDecide].
+// DecideCommand is the data of a [CommandDecide]: about a tool call, or, where it
+// is for a turn's own step, about the model call of that turn (Local is its
+// *Prompt).
 type DecideCommand struct {
-	Call  tenon.ToolCall `json:"call"`
+	Call  tenon.ToolCall `json:"call,omitzero"`
 	Tools string         `json:"tools,omitempty"` // digest of the tool snapshot
 	Grant string         `json:"grant,omitempty"` // who allowed beforehand whatever would ask
 	// Grants are the tools that were allowed for the session: "server/remote" → by
 	// whom.
 	Grants map[string]string `json:"grants,omitempty"`
+	// Budgets are to have room for the step. Beyond says that a person let the run
+	// go on although they have not: what is used is counted and never refused.
+	Budgets Budgets `json:"budgets,omitzero"`
+	Beyond  bool    `json:"beyond,omitempty"`
 	// Propose has the call journaled as proposed first; no model did.
 	Propose bool `json:"propose,omitempty"`
 }
@@ -70,7 +78,23 @@ type Decision struct {
 	Remote     string          `json:"remote_name,omitempty"`
 	Arguments  json.RawMessage `json:"arguments,omitempty"`
 	Idempotent bool            `json:"idempotent,omitempty"`
-	Timeout    time.Duration   `json:"timeout,omitempty"` // nanoseconds; 0: the server's
+	Timeout    time.Duration   `json:"timeout,omitempty"`           // nanoseconds; 0: the server's
+	Expires    time.Duration   `json:"expires,omitempty"`           // nanoseconds that a question waits for a person; 0: for ever
+	MaxCalls   int             `json:"max_calls,omitempty"`         // of this tool in the run; 0: no limit
+	MaxSession int             `json:"max_session_calls,omitempty"` // of this tool in the session; 0: no limit
+	Refused    *Refusal        `json:"refused,omitempty"`           // by ByBudget: what there is no room for
+}
+
+// Reserved is the data of an [EventReserved].
+type Reserved struct {
+	Refused *Refusal `json:"refused,omitempty"` // nil: there is room
+}
+
+// Refusal is what a budget has no room for.
+type Refusal struct {
+	Budget string           `json:"budget"` // session, day, principal
+	Limit  tenon.StopReason `json:"limit"`  // what is used up: limit_turns and so on
+	Reason string           `json:"reason"`
 }
 
 // Ruling is a person's decision about a call that was asked about.
@@ -79,13 +103,16 @@ type Ruling struct {
 	By        string          `json:"by,omitempty"`
 	Reason    string          `json:"reason,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // edited; empty: as proposed
-	// Remember "session" allows the tool for the rest of the session: whatever its
-	// arguments are, it asks no more.
+	// Remember says how long an allowed tool is to ask no more, whatever its
+	// arguments are.
 	Remember string `json:"remember,omitempty"`
 }
 
-// RememberSession is a value of [Ruling.Remember].
-const RememberSession = "session"
+// The values of [Ruling.Remember]. Empty: this once.
+const (
+	RememberSession = "session" // for the rest of the session
+	RememberAlways  = "always"  // until the grant is taken back; whoever executes keeps it
+)
 
 // grantKey is a tool's identity in the grants of a session.
 func grantKey(server, remote string) string { return server + "/" + remote }

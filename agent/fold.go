@@ -95,6 +95,8 @@ func (c *CallRecord) fold(e tenon.Event) {
 		if r.Verdict != tenon.Allow {
 			c.Outcome, c.Error = CallDenied, refusal(r.By, r.Reason)
 		}
+	case tenon.EventExpired:
+		c.Outcome, c.Error = CallDenied, "nobody answered in time"
 	case tenon.EventStarted:
 		c.Attempts, c.Started = e.Attempt, e.Time
 	case tenon.EventUnknown, EventFailed:
@@ -138,7 +140,7 @@ type Report struct {
 	Turns     int              `json:"turns"`
 	ToolCalls []CallRecord     `json:"tool_calls"`
 	Usage     tenon.Usage      `json:"usage"`
-	Cost      *float64         `json:"cost"` // nil: no price is known
+	Cost      *tenon.USD       `json:"cost"` // nil: no price is known
 	Error     *tenon.Error     `json:"error,omitempty"`
 	Waiting   []tenon.Waiting  `json:"waiting,omitempty"`
 	Model     string           `json:"model,omitempty"`
@@ -157,6 +159,12 @@ func Fold(run tenon.Run, events []tenon.Event) Report {
 			if json.Unmarshal(e.Data, &m) == nil && m.Message != nil {
 				r.Turns++
 				r.Usage.Add(m.Usage)
+				if m.Cost != nil {
+					if r.Cost == nil {
+						r.Cost = new(tenon.USD)
+					}
+					*r.Cost += *m.Cost
+				}
 				if text := m.Message.Text(); text != "" {
 					r.Answer = text
 				}

@@ -31,18 +31,38 @@ func (s *State) limit() (tenon.StopReason, *tenon.Error) {
 	switch {
 	case s.turn > s.lastTurn:
 		return tenon.LimitTurns, tenon.Errorf(tenon.CodeLimit, "Iteration limit of %d reached. Tool use loop exceeded maximum iterations; raise limits.max_turns, or --max-turns", s.spec.MaxTurns)
+	case s.over != nil && s.over.Limit == tenon.LimitToolCalls:
+		return s.over.Limit, tenon.Errorf(tenon.CodeLimit, "%s", s.over.Reason)
 	case s.refused:
 		return tenon.LimitToolCalls, tenon.Errorf(tenon.CodeLimit, "the run's limit of %d tool calls is reached; raise limits.tool_calls", s.spec.MaxToolCalls)
+	}
+	return s.exhausted()
+}
+
+// exhausted returns the limit that allows no step of any kind any more, tool calls
+// of the turn that are not begun included, or "".
+func (s *State) exhausted() (tenon.StopReason, *tenon.Error) {
+	switch {
 	case s.spec.MaxTokens > 0 && s.tokens() >= s.spec.MaxTokens:
 		return tenon.LimitTokens, tenon.Errorf(tenon.CodeLimit, "the run's limit of %d tokens is reached (%d used); raise limits.tokens", s.spec.MaxTokens, s.tokens())
+	case s.spec.MaxCost > 0 && s.cost-s.spent.cost >= s.spec.MaxCost:
+		return tenon.LimitCost, tenon.Errorf(tenon.CodeLimit, "the run's limit of %s is reached (%s spent); raise limits.cost", s.spec.MaxCost, s.cost-s.spent.cost)
+	case s.over != nil && s.over.Limit != tenon.LimitToolCalls:
+		return s.over.Limit, tenon.Errorf(tenon.CodeLimit, "%s", s.over.Reason)
 	case s.overtime():
 		return tenon.LimitTime, s.timeError()
 	}
 	return "", nil
 }
 
+// spending is what a run has used.
+type spending struct {
+	tokens int
+	cost   tenon.USD
+}
+
 // tokens counts what the run used since it began, or was last allowed to go on.
-func (s *State) tokens() int { return s.usage.Input + s.usage.Output - s.spent }
+func (s *State) tokens() int { return s.usage.Input + s.usage.Output - s.spent.tokens }
 
 // room is how many tool calls the run may still make; below zero: any number.
 func (s *State) room() int {
@@ -73,7 +93,7 @@ func (s *State) atLimit(stop tenon.StopReason, err *tenon.Error) []tenon.Command
 		}
 		return []tenon.Command{{Step: s.modelStep(), Kind: CommandFinal, Idempotent: true, Local: p}}
 	case OnLimitConfirm:
-		return []tenon.Command{{Step: s.modelStep(), Kind: tenon.CommandWait, Data: mustJSON(Asking{
+		return []tenon.Command{{Step: s.modelStep(), Kind: tenon.CommandWait, After: s.spec.Expires, Data: mustJSON(Asking{
 			Kind: AskLimit, Name: string(stop), Reason: continueQuestion + " " + err.Message})}}
 	}
 	return s.done(tenon.RunFailed, stop, err)
@@ -96,11 +116,18 @@ func (s *State) beginFinal() {
 	s.messages = append(s.messages, tenon.UserMessage(s.limitPrompt()))
 }
 
-// applyContinue takes a person's answer to the question whether to go on.
+// applyContinue takes a person's answer to the question whether to go on, or that
+// there was none in time.
 func (s *State) applyContinue(e tenon.Event) error {
 	var r Ruling
-	if err := decode(e, &r); err != nil {
-		return err
+	switch e.Kind {
+	case EventDecision:
+		if err := decode(e, &r); err != nil {
+			return err
+		}
+	case tenon.EventExpired:
+	default:
+		return outOfPlace(e)
 	}
 	stop, limit := s.limit()
 	if stop == "" {
@@ -114,8 +141,12 @@ func (s *State) applyContinue(e tenon.Event) error {
 	return nil
 }
 
-// extend gives the run its limits anew.
+// extend gives the run its limits anew. A person's word stands above the budgets
+// that it shares with others, too.
 func (s *State) extend() {
 	s.started, s.lastTurn = s.now, s.turn-1+s.spec.MaxTurns
-	s.spent, s.made, s.refused = s.usage.Input+s.usage.Output, 0, false
+	s.spent, s.made, s.refused = spending{s.usage.Input + s.usage.Output, s.cost}, 0, false
+	if s.over != nil {
+		s.over, s.beyond = nil, true
+	}
 }

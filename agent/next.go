@@ -27,6 +27,10 @@ func (s *State) Next() []tenon.Command {
 	if stop, err := s.limit(); stop != "" {
 		return s.atLimit(stop, err)
 	}
+	if s.reserved != s.turn && !s.spec.Budgets.isZero() {
+		return []tenon.Command{{Step: s.modelStep(), Kind: CommandDecide, Idempotent: true, Local: s.Prompt(),
+			Data: mustJSON(DecideCommand{Budgets: s.spec.Budgets, Beyond: s.beyond})}}
+	}
 	return []tenon.Command{{
 		Step:       s.modelStep(),
 		Kind:       CommandModel,
@@ -66,7 +70,7 @@ func (s *State) nextCalls() []tenon.Command {
 			free--
 		}
 	}
-	over := s.overtime()
+	stop, limit := s.exhausted()
 	// All calls of a turn are decided before the first one runs, so that their
 	// decisions are stored together and a person sees all that is asked at once.
 	undecided := slices.ContainsFunc(s.calls, func(c *call) bool { return c.status == proposed })
@@ -74,19 +78,20 @@ func (s *State) nextCalls() []tenon.Command {
 		switch c.status {
 		case proposed:
 			cmds = append(cmds, tenon.Command{Step: c.step, Kind: CommandDecide, Idempotent: true,
-				Data: mustJSON(DecideCommand{Call: *c.tool, Tools: s.spec.Tools, Grant: s.spec.Grant, Grants: s.grants})})
+				Data: mustJSON(DecideCommand{Call: *c.tool, Tools: s.spec.Tools, Grant: s.spec.Grant, Grants: s.grants,
+					Budgets: s.spec.Budgets, Beyond: s.beyond})})
 		case waiting, asking:
-			cmds = append(cmds, tenon.Command{Step: c.step, Kind: tenon.CommandWait, Data: mustJSON(c.asking())})
+			cmds = append(cmds, tenon.Command{Step: c.step, Kind: tenon.CommandWait, After: c.decision.Expires, Data: mustJSON(c.asking())})
 		case ready:
-			if over || undecided || free <= 0 {
+			if stop != "" || undecided || free <= 0 {
 				continue
 			}
 			free--
 			cmds = append(cmds, c.command())
 		}
 	}
-	if over && free == s.spec.Parallel {
-		return s.atLimit(tenon.LimitTime, s.timeError())
+	if stop != "" && free == s.spec.Parallel {
+		return s.atLimit(stop, limit)
 	}
 	return cmds
 }
@@ -126,7 +131,7 @@ func (s *State) nextCancelled() []tenon.Command {
 func (s *State) done(state tenon.RunState, stop tenon.StopReason, err *tenon.Error) []tenon.Command {
 	return []tenon.Command{{Kind: tenon.CommandDone, Data: mustJSON(tenon.DoneData{
 		State: state, Stop: stop, Answer: s.answer, Error: err,
-		Data: mustJSON(Summary{Turns: s.begun, ToolCalls: s.count, Usage: s.usage}),
+		Data: mustJSON(Summary{Turns: s.begun, ToolCalls: s.count, Usage: s.usage, Cost: s.cost}),
 	})}}
 }
 
@@ -134,5 +139,6 @@ func (s *State) done(state tenon.RunState, stop tenon.StopReason, err *tenon.Err
 type Summary struct {
 	Turns     int         `json:"turns"`
 	ToolCalls int         `json:"tool_calls"`
-	Usage     tenon.Usage `json:"usage"` // of all model calls of the run
+	Usage     tenon.Usage `json:"usage"`          // of all model calls of the run
+	Cost      tenon.USD   `json:"cost,omitempty"` // of those whose price is known
 }

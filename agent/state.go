@@ -28,10 +28,13 @@ type Spec struct {
 	Parallel   int           `json:"parallel_tools"`
 	Timeout    time.Duration `json:"run_timeout,omitempty"` // nanoseconds; 0: none
 
-	MaxToolCalls int    `json:"tool_calls,omitempty"` // 0: no limit
-	MaxTokens    int    `json:"tokens,omitempty"`     // of all model calls; 0: no limit
-	OnLimit      string `json:"on_limit,omitempty"`   // fail, final_response, confirm
-	LimitPrompt  string `json:"limit_prompt,omitempty"`
+	MaxToolCalls int           `json:"tool_calls,omitempty"` // 0: no limit
+	MaxTokens    int           `json:"tokens,omitempty"`     // of all model calls; 0: no limit
+	MaxCost      tenon.USD     `json:"cost,omitempty"`       // of all model calls; 0: no limit
+	Budgets      Budgets       `json:"budgets,omitzero"`     // shared with other runs
+	OnLimit      string        `json:"on_limit,omitempty"`   // fail, final_response, confirm
+	LimitPrompt  string        `json:"limit_prompt,omitempty"`
+	Expires      time.Duration `json:"expires,omitempty"` // nanoseconds that a question at a limit waits; 0: for ever
 }
 
 // maxAttempts bounds how often one tool call is tried where repeating is safe.
@@ -77,13 +80,18 @@ type State struct {
 	calls    []*call // of this turn; empty while the model is to be asked
 	steer    []string
 	grants   map[string]string // tools that were allowed for the session: identity → by whom
+	called   tally             // calls by tool
 	answer   string
 	usage    tenon.Usage
-	spent    int              // tokens used before the limits began anew
+	cost     tenon.USD
+	spent    spending         // before the limits began anew
 	begun    int              // model calls
 	count    int              // tool calls proposed
 	made     int              // of those, since the limits began anew
 	refused  bool             // a call was over the limit
+	reserved int              // the last turn whose model call the budgets have room for
+	over     *Refusal         // what a budget had no room for
+	beyond   bool             // a person let the run go on past its budgets
 	final    tenon.StopReason // the limit at which the last answer was asked for
 	failed   *tenon.Error
 	stop     tenon.StopReason
@@ -99,7 +107,7 @@ func New(spec Spec, parent *State) *State {
 	spec.MaxTurns, spec.Parallel = limits.MaxTurns, limits.ParallelTools
 	s := &State{spec: spec, turn: 1, lastTurn: spec.MaxTurns}
 	if parent != nil {
-		s.messages, s.grants = parent.Messages(), maps.Clone(parent.grants)
+		s.messages, s.grants, s.called.session = parent.Messages(), maps.Clone(parent.grants), maps.Clone(parent.called.session)
 	}
 	s.messages = append(s.messages, tenon.UserMessage(spec.Question))
 	return s
@@ -115,8 +123,10 @@ func (s *State) Apply(e tenon.Event) error {
 		return s.applyModel(e)
 	case EventProposed:
 		return nil // part of the model's answer; journaled on its own for those who follow
-	case EventDecided, EventDecision, EventResult, EventInput, EventAnswer:
-		if e.Kind == EventDecision && e.Step == s.modelStep() {
+	case EventReserved:
+		return s.applyReserved(e)
+	case EventDecided, EventDecision, EventResult, EventInput, EventAnswer, tenon.EventExpired:
+		if e.Step == s.modelStep() {
 			return s.applyContinue(e)
 		}
 		return s.applyCall(e)
@@ -152,7 +162,7 @@ func (s *State) tick(e tenon.Event) {
 	switch {
 	case s.started.IsZero():
 		s.started = e.Time
-	case e.Kind == EventDecision, e.Kind == EventAnswer, e.Kind == EventMessage:
+	case e.Kind == EventDecision, e.Kind == EventAnswer, e.Kind == EventMessage, e.Kind == tenon.EventExpired:
 		if !s.busy() {
 			s.started = s.started.Add(e.Time.Sub(s.now))
 		}
@@ -166,10 +176,10 @@ func (s *State) busy() bool {
 	return s.asked || slices.ContainsFunc(s.calls, func(c *call) bool { return c.status == running })
 }
 
-// retry takes up a run that had failed: it gets its limits anew, and the model is
-// asked again.
+// retry takes up a run that had failed: it gets its limits anew, and goes on with
+// the calls of its turn or by asking the model again.
 func (s *State) retry() {
-	if last := s.messages[len(s.messages)-1]; last.Role == tenon.RoleAssistant {
+	if last := s.messages[len(s.messages)-1]; last.Role == tenon.RoleAssistant && len(s.calls) == 0 {
 		s.messages = append(s.messages, tenon.UserMessage("Go on."))
 	}
 	if s.answered {
