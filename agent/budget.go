@@ -29,7 +29,7 @@ type Budget struct {
 	// US dollars for all model requests.
 	Cost float64 `yaml:"cost" min:"0" default:"0" json:"cost,omitempty"`
 	// Time of model requests and tool calls together, one after another or not.
-	Time time.Duration `yaml:"time" default:"0s" json:"time,omitempty"`
+	Time time.Duration `yaml:"time" default:"no limit" json:"time,omitempty"`
 }
 
 func (b Budgets) isZero() bool { return b == Budgets{} }

@@ -60,6 +60,8 @@ type Limits struct {
 	ToolCalls int `yaml:"tool_calls" min:"0" default:"0"`
 	// Tokens per run, of all model requests together; 0: no limit.
 	Tokens int `yaml:"tokens" min:"0" default:"0"`
+	// US dollars per run, of all model requests whose price is known; 0: no limit.
+	Cost float64 `yaml:"cost" min:"0" default:"0"`
 	// What happens at a limit. fail: the run ends as failed (exit code 6); final_response: one more model request without tools; confirm: the run waits for a person to say whether it may go on.
 	OnLimit string `yaml:"on_limit" enum:"fail,final_response,confirm" default:"fail"`
 	// User message of final_response.
@@ -82,6 +84,9 @@ func (l Limits) Over(base Limits) Limits {
 	}
 	if l.Tokens == 0 {
 		l.Tokens = base.Tokens
+	}
+	if l.Cost == 0 {
+		l.Cost = base.Cost
 	}
 	if l.OnLimit == "" {
 		l.OnLimit = base.OnLimit

@@ -38,6 +38,8 @@ type Config struct {
 	Agents map[string]agent.Config `yaml:"agents"`
 	// Limits of a run, for all agents.
 	Limits agent.Limits `yaml:"limits"`
+	// What runs may use together: those of a session, of a day, of a principal on a day.
+	Budgets agent.Budgets `yaml:"budgets"`
 	// Rules for tool calls. The most specific block wins, key by key: tools.NAME.policy, then servers.NAME.policy, then policy.defaults.
 	Policy policy.Config `yaml:"policy"`
 	// Where runs are kept.

@@ -25,6 +25,7 @@ type field struct {
 	enum     []string // the values that are accepted
 	later    []string // values of the format that this version does not support
 	min, max *float64
+	short    bool   // a scalar in the place of the struct sets this key
 	def      string // for the documentation
 	goName   string
 	typ      reflect.Type
@@ -39,7 +40,7 @@ func fields(t reflect.Type) []field {
 		if !sf.IsExported() || name == "" || name == "-" {
 			continue
 		}
-		f := field{index: i, name: name, alias: sf.Tag.Get("alias"), def: sf.Tag.Get("default"), goName: sf.Name, typ: sf.Type}
+		f := field{index: i, name: name, alias: sf.Tag.Get("alias"), def: sf.Tag.Get("default"), goName: sf.Name, typ: sf.Type, short: sf.Tag.Get("short") == "true"}
 		f.enum, f.later = list(sf.Tag.Get("enum")), list(sf.Tag.Get("later"))
 		f.min, f.max = number(sf.Tag.Get("min")), number(sf.Tag.Get("max"))
 		out = append(out, f)
@@ -107,11 +108,16 @@ func (d *decoder) object(n *node, p place, v reflect.Value) {
 	if n.isNull() {
 		return
 	}
+	known := fields(v.Type())
+	if at := slices.IndexFunc(known, func(f field) bool { return f.short }); at >= 0 && n.kind == scalarNode {
+		f := known[at]
+		d.decode(n, p.key(f.name), v.Field(f.index), f)
+		return
+	}
 	if n.kind != mapNode {
 		d.add(n, p.path, "must be a map, is "+n.what(), "")
 		return
 	}
-	known := fields(v.Type())
 	from := map[int]*node{} // field → the key that set it
 	for i, k := range n.keys {
 		val := n.vals[i]

@@ -195,7 +195,13 @@ func (g *generator) value(t reflect.Type, p place, f field, doc string) map[stri
 	switch {
 	case t == secretType || t == durationType:
 	case t.Kind() == reflect.Struct:
-		for k, v := range g.object(t, p) {
+		object := g.object(t, p)
+		if known := fields(t); slices.ContainsFunc(known, func(f field) bool { return f.short }) {
+			f := known[slices.IndexFunc(known, func(f field) bool { return f.short })]
+			short, _ := g.kind(f.typ, f)
+			object = map[string]any{"anyOf": []any{short, object}}
+		}
+		for k, v := range object {
 			s[k] = v
 		}
 	case t.Kind() == reflect.Map && t.Elem().Kind() == reflect.Struct:

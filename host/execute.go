@@ -11,6 +11,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/policy"
 )
 
 // do carries out one command of a core. See [engine.Do].
@@ -127,6 +128,7 @@ func (h *Host) doDecide(ctx context.Context, a engine.Attempt) ([]tenon.Event, e
 	}
 	o := h.rules.Judge(t)
 	d.Verdict, d.By, d.Reason, d.Idempotent, d.Timeout = o.Verdict, agent.ByPolicy, o.Reason, o.Idempotent, o.Timeout
+	d.Expires, d.MaxCalls, d.MaxSession = o.Expires, o.MaxCalls.Run, o.MaxCalls.Session
 	if by := c.GrantFor(t.Server, t.Remote); d.Verdict == tenon.Ask && by != "" {
 		d.Verdict, d.By = tenon.Allow, by
 	}
@@ -144,6 +146,12 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 		err := tenon.Errorf(tenon.CodeUnreachable, "server '%s' of tool '%s' is not configured any more", c.Server, c.Name)
 		return []tenon.Event{h.failed(a.Step, err, false, 0)}, nil
 	}
+	id := policy.ID{Server: c.Server, Remote: c.Remote}
+	leave, err := h.gates.enter(ctx, id, h.rules.For(id).Concurrency)
+	if err != nil { // it was not made, and that is known
+		return []tenon.Event{{Step: a.Step, Kind: tenon.EventInterrupted}}, nil
+	}
+	defer leave()
 	parent := ctx
 	if c.Timeout > 0 {
 		var cancel context.CancelFunc

@@ -87,6 +87,7 @@ type Host struct {
 	toolsets map[string]tenon.Toolset // the servers and the caller's own
 	models   *models
 	redactor *tenon.Redactor // knows the secrets that are in use
+	gates    gates
 
 	mu        sync.Mutex
 	snapshots map[string]*catalog.Snapshot // by digest

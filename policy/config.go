@@ -35,6 +35,20 @@ type Block struct {
 	Timeout time.Duration `yaml:"timeout" default:"request_timeout"`
 	// Whether a failed call may be sent again. auto: only tools that are read-only or idempotent.
 	Retry string `yaml:"retry" enum:"auto,never,always" default:"auto"`
+	// How often a tool may be called. A number is the limit per run. What is over it is not run, and the model is told.
+	MaxCalls CallLimit `yaml:"max_calls"`
+	// Calls of one tool that run at a time, over all runs of the process; the others wait. 0: no limit.
+	Concurrency int `yaml:"concurrency" min:"0" default:"0"`
+	// How long a question waits for a person; then the call is refused and the model is told.
+	Expires time.Duration `yaml:"expires" default:"for ever"`
+}
+
+// CallLimit bounds the calls of one tool.
+type CallLimit struct {
+	// Calls per run; 0: no limit.
+	Run int `yaml:"run" min:"0" default:"0" short:"true"`
+	// Calls per session; 0: no limit.
+	Session int `yaml:"session" min:"0" default:"0"`
 }
 
 // Over returns b with base in the place of what b does not say. The order is
@@ -48,6 +62,18 @@ func (b Block) Over(base Block) Block {
 	}
 	if b.Retry == "" {
 		b.Retry = base.Retry
+	}
+	if b.MaxCalls.Run == 0 {
+		b.MaxCalls.Run = base.MaxCalls.Run
+	}
+	if b.MaxCalls.Session == 0 {
+		b.MaxCalls.Session = base.MaxCalls.Session
+	}
+	if b.Concurrency == 0 {
+		b.Concurrency = base.Concurrency
+	}
+	if b.Expires == 0 {
+		b.Expires = base.Expires
 	}
 	return b
 }

@@ -44,6 +44,8 @@ type Opinion struct {
 	Reason     string        // for the person who is asked
 	Idempotent bool          // a repeat is safe
 	Timeout    time.Duration // 0: the server's own
+	Expires    time.Duration // how long a question waits; 0: for ever
+	MaxCalls   CallLimit
 }
 
 // For returns the block that holds for a tool.
@@ -56,7 +58,7 @@ func (r *Rules) For(id ID) Block {
 // that are not trusted.
 func (r *Rules) Judge(t *tenon.Tool) Opinion {
 	b := r.For(ID{t.Server, t.Remote})
-	o := Opinion{Verdict: tenon.Allow, Timeout: b.Timeout}
+	o := Opinion{Verdict: tenon.Allow, Timeout: b.Timeout, Expires: b.Expires, MaxCalls: b.MaxCalls}
 	switch b.Retry {
 	case RetryAlways:
 		o.Idempotent = true
