@@ -23,12 +23,13 @@ var arrows = map[string][]string{
 	"policy": {},
 	"agent":  {},
 
-	"internal/sse": {},
-	"jsonrpc":      {},
-	"transport":    {"jsonrpc", "internal/sse"},
-	"mcp":          {"jsonrpc", "transport"},
-	"servers":      {"policy", "mcp", "transport"},
-	"catalog":      {},
+	"internal/patience": {},
+	"internal/sse":      {},
+	"jsonrpc":           {},
+	"transport":         {"jsonrpc", "internal/sse"},
+	"mcp":               {"jsonrpc", "transport", "internal/patience"},
+	"servers":           {"policy", "mcp", "transport"},
+	"catalog":           {},
 
 	"model":           {"internal/sse"},
 	"model/anthropic": {"model", "internal/sse"},
@@ -45,7 +46,7 @@ var arrows = map[string][]string{
 
 	"config": {"agent", "model", "policy", "servers"},
 	"host": {"agent", "catalog", "config", "engine", "engine/local", "model", "model/anthropic", "model/openai",
-		"model/script", "policy", "record", "servers", "store", "store/sqlite"},
+		"model/script", "policy", "record", "servers", "store", "store/sqlite", "internal/patience"},
 
 	"internal/testserver": {"mcp", "transport", "jsonrpc"},
 	"internal/clitest":    {},

@@ -19,6 +19,9 @@ type Outgoing struct {
 	Method string // of a request or notice, else ""
 	Name   string // what the request is about (tool, prompt, resource), "" for none
 	Header map[string]string
+	// Patient reports that the silence of the other side is ours to break: it waits
+	// for an answer. Nil: never.
+	Patient func() bool
 }
 
 // Stream carries messages both ways.
@@ -45,6 +48,7 @@ type Request struct {
 	ID     []byte // raw; goes back byte for byte
 	Method string
 	Params []byte // raw
+	Via    int64  // the call of ours whose exchange it came with, see [Exchanger]; 0: none
 }
 
 // Config holds the hooks of a [Peer]. All are optional.
@@ -244,7 +248,7 @@ func (p *Peer) Call(ctx context.Context, m Outgoing) ([]byte, error) {
 
 func (p *Peer) exchange(ctx context.Context, x Exchanger, m Outgoing, w *pending) ([]byte, error) {
 	err := x.Exchange(ctx, m, func(b []byte) bool {
-		p.Deliver(b)
+		p.deliver(b, m.ID)
 		return len(w.answer) > 0
 	})
 	select {
@@ -286,7 +290,11 @@ func (p *Peer) Notify(ctx context.Context, method string, params []byte) error {
 }
 
 // Deliver takes one message in, as if it had been received. It does not block.
-func (p *Peer) Deliver(b []byte) {
+func (p *Peer) Deliver(b []byte) { p.deliver(b, 0) }
+
+// deliver takes a message that came with the exchange of a call of ours, 0 for
+// none.
+func (p *Peer) deliver(b []byte, via int64) {
 	var m Message
 	err := Parse(b, &m)
 	if err != nil {
@@ -295,7 +303,7 @@ func (p *Peer) Deliver(b []byte) {
 				if err := Parse(one, &m); err != nil {
 					p.unreadable(one, err)
 				} else {
-					p.take(&m)
+					p.take(&m, via)
 				}
 			}
 			return
@@ -305,10 +313,10 @@ func (p *Peer) Deliver(b []byte) {
 	}
 	p.bad.Store(0)
 	p.skips.end(p.log)
-	p.take(&m)
+	p.take(&m, via)
 }
 
-func (p *Peer) take(m *Message) {
+func (p *Peer) take(m *Message, via int64) {
 	switch {
 	case m.IsAnswer():
 		a := answer{result: m.Result}
@@ -323,7 +331,7 @@ func (p *Peer) take(m *Message) {
 			p.log.Debug("took a string for the integer id that was sent", "id", id)
 		}
 	case m.IsRequest():
-		p.serve(&Request{ID: m.ID, Method: m.Method, Params: m.Params})
+		p.serve(&Request{ID: m.ID, Method: m.Method, Params: m.Params, Via: via})
 	case p.cfg.Notice != nil:
 		p.cfg.Notice(m.Method, m.Params)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/patience"
 	"github.com/tenonhq/tenon/jsonrpc"
 	"github.com/tenonhq/tenon/transport"
 )
@@ -31,10 +32,12 @@ type ClientConfig struct {
 	Protocol string
 	// Name and Version are told to the server.
 	Name, Version string
-	// Handlers answer requests of a legacy server, by method
-	// ("elicitation/create", "sampling/createMessage", "roots/list"). Only what
-	// stands here is declared as a capability, and all else is refused.
-	Handlers map[string]func(ctx context.Context, params json.RawMessage) (json.RawMessage, error)
+	// Answers is what the server may ask for. During a call tenon.Call.Ask answers,
+	// else Asker. In the modern era the question is the call's result.
+	Answers Answers
+	// Asker answers what a legacy server asks for outside of any call that has an
+	// Ask of its own. Nil: it is declined.
+	Asker Asker
 	// Notice takes notices that the client itself has no use for, log messages
 	// among them. It must not block. Nil: they are dropped.
 	Notice func(method string, params json.RawMessage)
@@ -110,6 +113,7 @@ type Client struct {
 
 	tokens   atomic.Int64
 	progress sync.Map // token → func(tenon.Progress)
+	calls    openCalls
 	changed  debounce
 	renew    sync.Mutex // one new session at a time
 }
@@ -151,31 +155,50 @@ func attach(cfg ClientConfig, s Stream) *Client {
 	return c
 }
 
-// errRequestTimeout is the cause of the end of a request's context by our own
-// limit.
-var errRequestTimeout = errors.New("the request's time is up")
-
 // request sends a request and returns its raw result. Params are the members of
 // its params but for _meta, extra those of its _meta. About names the tool,
 // prompt or resource, "" for none.
 func (c *Client) request(ctx context.Context, method string, params, extra []byte, about string) ([]byte, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.cfg.RequestTimeout, errRequestTimeout)
-	defer cancel()
-	return c.send(ctx, method, params, extra, about)
+	return c.ask(ctx, method, params, extra, about, nil)
+}
+
+// ask is request for a call during which the server may have questions; a nil
+// answer refuses them.
+func (c *Client) ask(ctx context.Context, method string, params, extra []byte, about string,
+	answer func(context.Context, string, json.RawMessage) (json.RawMessage, error)) ([]byte, error) {
+	own, limit := patience.WithTimeout(ctx, c.cfg.RequestTimeout)
+	defer limit.Stop()
+	var call *openCall
+	if answer != nil {
+		call = &openCall{ctx: own, ask: answer, limit: limit}
+	}
+	result, err := c.send(own, method, params, extra, about, call)
+	if errors.Is(err, context.Canceled) && ctx.Err() == nil && limit.IsExpired() {
+		err = context.DeadlineExceeded
+	}
+	return result, err
 }
 
 // send is request without a timeout of its own.
-func (c *Client) send(ctx context.Context, method string, params, extra []byte, about string) ([]byte, error) {
+func (c *Client) send(ctx context.Context, method string, params, extra []byte, about string, call *openCall) ([]byte, error) {
 	for again := false; ; again = true {
 		body := jsonrpc.Body()
-		id := c.peer.NextID()
-		*body = c.appendRequest((*body)[:0], id, method, params, extra)
+		out := jsonrpc.Outgoing{ID: c.peer.NextID(), Method: method, Name: about}
+		*body = c.appendRequest((*body)[:0], out.ID, method, params, extra)
+		out.Body = *body
+		if call != nil {
+			out.Patient = call.limit.IsPaused
+			c.calls.add(out.ID, call)
+		}
 		session := ""
 		if c.http != nil {
 			session = c.http.Session()
 		}
-		result, err := c.peer.Call(ctx, jsonrpc.Outgoing{Body: *body, ID: id, Method: method, Name: about})
+		result, err := c.peer.Call(ctx, out)
 		jsonrpc.PutBody(body)
+		if call != nil {
+			c.calls.remove(out.ID)
+		}
 		if again || !errors.Is(err, transport.ErrSession) {
 			return result, err
 		}
@@ -215,7 +238,7 @@ func (c *Client) abandoned(id int64, cause error) {
 		return
 	}
 	reason := "the caller gave up"
-	if errors.Is(cause, context.DeadlineExceeded) || errors.Is(cause, errRequestTimeout) {
+	if errors.Is(cause, context.DeadlineExceeded) {
 		reason = "timeout"
 	}
 	params := text(member([]byte{'{'}, "requestId", strconv.AppendInt(nil, id, 10)), "reason", reason)
@@ -231,10 +254,10 @@ func (c *Client) handle(ctx context.Context, r *jsonrpc.Request) ([]byte, error)
 	if r.Method == "ping" {
 		return []byte("{}"), nil
 	}
-	if f := c.cfg.Handlers[r.Method]; f != nil && !c.isModern() {
-		return f(ctx, r.Params)
+	if c.isModern() {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found: %s", r.Method)
 	}
-	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found: %s", r.Method)
+	return c.answerServer(ctx, r)
 }
 
 // notice takes a notice of the server. It is called by the reader.
@@ -243,8 +266,14 @@ func (c *Client) notice(method string, params []byte) {
 		c.changed.call(list)
 		return
 	}
-	if method == "notifications/progress" {
+	switch method {
+	case "notifications/progress":
 		c.onProgress(params)
+		return
+	case "notifications/cancelled": // the server takes a question back
+		if id := jsonrpc.Field(params, "requestId"); id != nil && !c.isModern() {
+			c.peer.CancelRequest(id)
+		}
 		return
 	}
 	if c.cfg.Notice != nil {

@@ -197,25 +197,12 @@ func describe(version string, result, server []byte) *Info {
 
 func (c *Client) modernMeta() []byte {
 	b := text(nil, metaVersion, Modern)
-	b = member(b, metaCapabilities, []byte("{}"))
+	b = member(b, metaCapabilities, c.cfg.Answers.capabilities())
 	return member(b, metaClient, c.identity())
 }
 
 func (c *Client) identity() []byte {
 	return append(text(text([]byte{'{'}, "name", c.cfg.Name), "version", c.cfg.Version), '}')
-}
-
-// capabilities declares what there is a handler for, and nothing else.
-func (c *Client) capabilities() []byte {
-	b := []byte{'{'}
-	for _, h := range []struct{ method, name string }{
-		{"elicitation/create", "elicitation"}, {"roots/list", "roots"}, {"sampling/createMessage", "sampling"},
-	} {
-		if c.cfg.Handlers[h.method] != nil {
-			b = member(b, h.name, []byte("{}"))
-		}
-	}
-	return append(b, '}')
 }
 
 // begin opens the legacy era.
@@ -230,9 +217,9 @@ func (c *Client) begin(ctx context.Context, version string) error {
 // initialize makes the handshake of the legacy era (2025-11-25, lifecycle).
 func (c *Client) initialize(ctx context.Context, version string) (*Info, error) {
 	params := text([]byte{'{'}, "protocolVersion", version)
-	params = member(params, "capabilities", c.capabilities())
+	params = member(params, "capabilities", c.cfg.Answers.capabilities())
 	params = append(member(params, "clientInfo", c.identity()), '}')
-	ctx, cancel := context.WithTimeoutCause(ctx, c.cfg.RequestTimeout, errRequestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.RequestTimeout)
 	defer cancel()
 	id := c.peer.NextID()
 	result, err := c.peer.Call(ctx, jsonrpc.Outgoing{ID: id, Method: "initialize",

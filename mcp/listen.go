@@ -51,7 +51,7 @@ func (c *Client) subscribe(filter []byte) {
 	params := member(nil, "notifications", filter)
 	for pause := firstPause; ; pause = min(pause*2, lastPause) {
 		begun := time.Now()
-		_, err := c.send(c.ctx, "subscriptions/listen", params, nil, "")
+		_, err := c.send(c.ctx, "subscriptions/listen", params, nil, "", nil)
 		var rpc *jsonrpc.Error
 		if c.ctx.Err() != nil || errors.As(err, &rpc) || c.peer.Err() != nil {
 			return // closed, refused, or lost as a whole

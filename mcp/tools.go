@@ -153,7 +153,7 @@ func (c *Client) Call(ctx context.Context, call tenon.Call) (*tenon.Result, erro
 		defer c.progress.Delete(token)
 		extra = member(extra, "progressToken", []byte(token))
 	}
-	raw, err := c.request(ctx, "tools/call", params, extra, call.Tool)
+	raw, err := c.ask(ctx, "tools/call", params, extra, call.Tool, call.Ask)
 	if err != nil {
 		return nil, c.explain(ctx, "tools/call", err, true)
 	}

@@ -233,7 +233,7 @@ func (h *HTTP) exchange(ctx context.Context, cancel context.CancelFunc, m jsonrp
 		}
 		return nil
 	case kind == "text/event-stream" && resp.StatusCode == http.StatusOK:
-		return h.stream(ctx, cancel, resp, st, deliver)
+		return h.stream(ctx, cancel, resp, st, m.Patient, deliver)
 	case resp.StatusCode == http.StatusAccepted:
 		return &jsonrpc.LostError{Sent: true, Err: errors.New("HTTP 202 without an answer to a request")}
 	}

@@ -23,10 +23,10 @@ const (
 
 // stream reads the event stream that answers a request, and opens it again in
 // the legacy era where the server gave event ids.
-func (h *HTTP) stream(ctx context.Context, cancel context.CancelFunc, resp *http.Response, st *httpState, deliver func([]byte) bool) error {
+func (h *HTTP) stream(ctx context.Context, cancel context.CancelFunc, resp *http.Response, st *httpState, patient func() bool, deliver func([]byte) bool) error {
 	last, retry := "", time.Duration(0)
 	for tries := 0; ; {
-		r, err := h.events(resp, deliver)
+		r, err := h.events(resp, patient, deliver)
 		if r.answered {
 			linger(resp.Body, cancel)
 			closeBody(resp)
@@ -85,10 +85,21 @@ type streamEnd struct {
 }
 
 // events delivers the messages of one stream until its end, silence, or the
-// answer.
-func (h *HTTP) events(resp *http.Response, deliver func([]byte) bool) (streamEnd, error) {
+// answer. Silence while the server waits for us, which patient reports, does not
+// count; nil: it always does.
+func (h *HTTP) events(resp *http.Response, patient func() bool, deliver func([]byte) bool) (streamEnd, error) {
 	var expired atomic.Bool
-	idle := time.AfterFunc(h.cfg.IdleTimeout, func() { expired.Store(true); closeBody(resp) })
+	var idle *time.Timer
+	armed := make(chan struct{})
+	idle = time.AfterFunc(h.cfg.IdleTimeout, func() {
+		if <-armed; patient != nil && patient() {
+			idle.Reset(h.cfg.IdleTimeout)
+			return
+		}
+		expired.Store(true)
+		closeBody(resp)
+	})
+	close(armed)
 	defer idle.Stop()
 	r := sse.NewReader(resp.Body, h.cfg.MaxMessage)
 	defer r.Close()
@@ -169,7 +180,7 @@ func (h *HTTP) Listen(ctx context.Context, deliver func([]byte) bool) error {
 		}
 		if err == nil {
 			var e streamEnd
-			e, err = h.events(resp, func(b []byte) bool { deliver(b); return false })
+			e, err = h.events(resp, nil, func(b []byte) bool { deliver(b); return false })
 			closeBody(resp)
 			if e.last != "" {
 				last = e.last

@@ -1,0 +1,261 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/patience"
+	"github.com/tenonhq/tenon/jsonrpc"
+)
+
+// The requests that a server may have for its client.
+const (
+	MethodElicit = "elicitation/create"
+	MethodSample = "sampling/createMessage"
+	MethodRoots  = "roots/list"
+)
+
+// CodeURLElicitation is the error by which a server of revision 2025-11-25 says
+// that a person has to visit a URL before the request can be made.
+const CodeURLElicitation = -32042
+
+// codeRejected says that a person, or the rules, said no (2025-11-25, sampling).
+const codeRejected = -1
+
+// Bounds of what a server may ask for.
+const (
+	maxQuestions    = 16       // that are open at a time, a connection
+	maxElicitParams = 64 << 10 // bytes of what a person is to read
+	maxSampleParams = 1 << 20  // bytes of what a model is to read
+)
+
+// Answers is what a server may ask for. It is declared as capabilities, in both
+// eras; all else is refused. The zero value is nothing.
+type Answers struct {
+	Form     bool // elicitation by a form
+	URL      bool // elicitation by a URL that a person visits
+	Sampling bool // an answer of our model, without tools
+	// Roots are the folders that the server is told of; nil: it is told of none,
+	// and may not ask. Servers may take them for what they are allowed to touch.
+	Roots []Root
+}
+
+// Root is a folder that a server is told of.
+type Root struct {
+	URI  string `json:"uri"` // file://…
+	Name string `json:"name,omitempty"`
+}
+
+// Asker answers what a server asks for outside of any call.
+type Asker interface {
+	// Ask answers [MethodElicit] or [MethodSample], params and result as in the
+	// protocol. Its context ends when the server takes the question back or the
+	// connection is lost. It may take its time. An error of code denied or invalid
+	// is told as such.
+	Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+}
+
+// capabilities declares what can be answered, and nothing else.
+func (a Answers) capabilities() []byte {
+	b := []byte{'{'}
+	if a.Form || a.URL {
+		modes := []byte{'{'}
+		if a.Form {
+			modes = member(modes, "form", []byte("{}"))
+		}
+		if a.URL {
+			modes = member(modes, "url", []byte("{}"))
+		}
+		b = member(b, "elicitation", append(modes, '}'))
+	}
+	if a.Sampling {
+		b = member(b, "sampling", []byte("{}"))
+	}
+	if a.Roots != nil {
+		b = member(b, "roots", []byte("{}"))
+	}
+	return append(b, '}')
+}
+
+// RootsResult is the answer to roots/list.
+func (a Answers) RootsResult() json.RawMessage {
+	b, err := json.Marshal(struct {
+		Roots []Root `json:"roots"`
+	}{a.Roots})
+	if err != nil || a.Roots == nil {
+		return json.RawMessage(`{"roots":[]}`)
+	}
+	return b
+}
+
+// Check refuses a request that was not declared, or that is over its bounds. The
+// error is a *jsonrpc.Error.
+func (a Answers) Check(method string, params []byte) error {
+	switch method {
+	case MethodRoots:
+		if a.Roots == nil {
+			return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Roots not supported: no roots are configured for this server")
+		}
+	case MethodSample:
+		switch {
+		case !a.Sampling:
+			return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Sampling denied: it is not configured for this server")
+		case len(params) > maxSampleParams:
+			return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "a request for sampling must not have more than %d bytes", maxSampleParams)
+		case jsonrpc.Field(params, "tools") != nil || jsonrpc.Field(params, "toolChoice") != nil:
+			return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "tools in sampling are not supported, and were not declared")
+		}
+	case MethodElicit:
+		mode, given := jsonrpc.String(jsonrpc.Field(params, "mode"))
+		switch {
+		case !a.Form && !a.URL:
+			return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Elicitation denied: it is not configured for this server")
+		case given && mode == "url" && !a.URL, (!given || mode == "form") && !a.Form, given && mode != "url" && mode != "form":
+			return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "elicitation in mode %q is not supported", mode)
+		case len(params) > maxElicitParams:
+			return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "an elicitation must not have more than %d bytes", maxElicitParams)
+		}
+	default:
+		return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found: %s", method)
+	}
+	return nil
+}
+
+// openCall is a call of ours that is under way, to which the server may put
+// questions.
+type openCall struct {
+	ctx   context.Context // ends with the call
+	ask   func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+	limit *patience.Limit
+}
+
+// openCalls are those of a connection, by the ids of their requests.
+type openCalls struct {
+	mu        sync.Mutex
+	byID      map[int64]*openCall
+	questions int
+}
+
+func (o *openCalls) add(id int64, call *openCall) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.byID == nil {
+		o.byID = map[int64]*openCall{}
+	}
+	o.byID[id] = call
+}
+
+func (o *openCalls) remove(id int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.byID, id)
+}
+
+// find returns the call that a question belongs to: the one whose answer it came
+// with, else the newest, since nothing on a stream of messages says more; nil
+// for none.
+func (o *openCalls) find(via int64) *openCall {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if call := o.byID[via]; call != nil && call.ctx.Err() == nil {
+		return call
+	}
+	newest := int64(0)
+	for id, call := range o.byID {
+		if call.ctx.Err() == nil {
+			newest = max(newest, id)
+		}
+	}
+	return o.byID[newest]
+}
+
+// enter counts a question that is open; it reports false where there are too
+// many.
+func (o *openCalls) enter() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.questions >= maxQuestions {
+		return false
+	}
+	o.questions++
+	return true
+}
+
+func (o *openCalls) leave() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.questions--
+}
+
+// answerServer answers a request of a legacy server. It runs in a goroutine of
+// its own, so that nobody but the server waits for the person who is asked.
+func (c *Client) answerServer(ctx context.Context, r *jsonrpc.Request) ([]byte, error) {
+	if err := c.cfg.Answers.Check(r.Method, r.Params); err != nil {
+		return nil, err
+	}
+	if r.Method == MethodRoots {
+		return c.cfg.Answers.RootsResult(), nil
+	}
+	if !c.calls.enter() {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "more than %d questions are open", maxQuestions)
+	}
+	defer c.calls.leave()
+	for {
+		call := c.calls.find(r.Via)
+		ask := c.cfg.Asker
+		if call != nil {
+			ask = call
+		}
+		if ask == nil {
+			return unasked(r.Method)
+		}
+		result, err := ask.Ask(ctx, r.Method, r.Params)
+		// Over a stream the question may have been another call's that still waits
+		// for the answer.
+		if err != nil && call != nil && call.ctx.Err() != nil && ctx.Err() == nil && r.Via == 0 && c.calls.find(0) != nil {
+			continue
+		}
+		return result, answerError(err)
+	}
+}
+
+// Ask puts a question of the server to whoever made the call. While it is open
+// the call's time stands still.
+func (o *openCall) Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(o.ctx, func() { cancel(errCallEnded) })()
+	defer o.limit.Pause()()
+	return o.ask(ctx, method, params)
+}
+
+// errCallEnded is why a question ends with its call.
+var errCallEnded = errors.New("the call that asked has ended")
+
+// unasked is what a server is told that asks where nobody is asked.
+func unasked(method string) ([]byte, error) {
+	if method == MethodElicit {
+		return []byte(`{"action":"decline"}`), nil
+	}
+	return nil, jsonrpc.Errorf(codeRejected, "Sampling denied: it is answered during a tool call only")
+}
+
+// answerError is what a server is told about a question without an answer.
+func answerError(err error) error {
+	var rpc *jsonrpc.Error
+	if err == nil || errors.As(err, &rpc) {
+		return err
+	}
+	switch tenon.ErrorCode(err) {
+	case tenon.CodeDenied, tenon.CodeLimit:
+		return jsonrpc.Errorf(codeRejected, "%s", err)
+	case tenon.CodeInvalid:
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%s", err)
+	}
+	return jsonrpc.Errorf(jsonrpc.CodeInternal, "%s", err)
+}
+
+var _ Asker = (*openCall)(nil)
