@@ -27,7 +27,8 @@ const (
 	EventInterrupted = "interrupted" // the same for a step that may be repeated: it will be
 	EventCancel      = "cancel"      // somebody asked to stop the run; data: CancelData
 	EventDone        = "done"        // how the run ended; data: DoneData
-	EventExpired     = "expired"     // nobody answered what a step waited for in time
+	EventQuestion    = "question"    // something is asked while a step is under way; of a step of its own, "STEP/…"
+	EventExpired     = "expired"     // nobody answered what a step waited for in time; data: ExpiredData, or none
 	EventRetry       = "retry"       // somebody goes on with a run that had failed; the only event after done
 )
 
@@ -35,6 +36,11 @@ const (
 type StartedData struct {
 	Kind       string `json:"kind"` // the command's kind
 	Idempotent bool   `json:"idempotent,omitempty"`
+}
+
+// ExpiredData is the data of an [EventExpired].
+type ExpiredData struct {
+	Reason string `json:"reason,omitempty"`
 }
 
 // CancelData is the data of an [EventCancel].

@@ -16,6 +16,8 @@
 //     ends when its process dies.
 //   - A signal is taken once: the first for a step and kind wins, and whoever
 //     comes later is handed the winning event.
+//   - What is asked in the middle of a step is a waiting row as well; it expires
+//     with its step, and with its process.
 //   - A run that only waits is a row: no goroutine, no state in memory.
 //   - Followers see an event after it is stored, in order, without gaps.
 package engine
@@ -61,6 +63,9 @@ type Do func(ctx context.Context, run string, c Attempt, emit func(tenon.Event))
 type Attempt struct {
 	tenon.Command
 	Attempt int
+	// Journal records what comes up while the attempt is under way. Nil for a
+	// command that is decided in place.
+	Journal Journal
 }
 
 // Signal is something that is told to a run from outside: a decision about a

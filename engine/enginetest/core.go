@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -69,6 +71,7 @@ type core struct {
 	script Script
 	seq    uint64
 	state  map[string]string // by step: "", running, again, over
+	asked  []string          // questions that are open
 	stage  int
 	cancel bool
 	failed bool
@@ -78,6 +81,13 @@ type core struct {
 func (c *core) Apply(e tenon.Event) error {
 	if e.Seq != c.seq+1 {
 		return tenon.Errorf(tenon.CodeInternal, "event %d follows event %d", e.Seq, c.seq)
+	}
+	if strings.Contains(e.Step, "/") {
+		c.seq = e.Seq
+		if c.asked = slices.DeleteFunc(c.asked, func(s string) bool { return s == e.Step }); e.Kind == tenon.EventQuestion {
+			c.asked = append(c.asked, e.Step)
+		}
+		return nil
 	}
 	if _, known := c.state[e.Step]; e.Step != "" && !known {
 		return tenon.Errorf(tenon.CodeInvalid, "no step %s", e.Step)
@@ -146,6 +156,9 @@ func (c *core) Next() []tenon.Command {
 			cmd.After = s.After
 		}
 		list = append(list, cmd)
+	}
+	for _, s := range c.asked {
+		list = append(list, tenon.Command{Step: s, Kind: tenon.CommandWait, Data: json.RawMessage(`{"for":"` + s + `"}`)})
 	}
 	return list
 }

@@ -42,11 +42,17 @@ type driver struct {
 
 	flights map[string]*flight // by step
 	results chan result
-	do      context.Context // of the commands in flight
-	stop    context.CancelFunc
-	ending  bool // the run was cancelled or has ended: who fails now is in doubt
-	timer   <-chan time.Time
-	due     time.Time
+
+	notes     chan note                   // of commands in flight
+	noted     []chan error                // who is told after the next write
+	questions map[string]chan tenon.Event // who waits for the end of a question, by step
+	asked     int                         // questions that are open
+
+	do     context.Context // of the commands in flight
+	stop   context.CancelFunc
+	ending bool // the run was cancelled or has ended: who fails now is in doubt
+	timer  <-chan time.Time
+	due    time.Time
 }
 
 // step is what the driver knows about a step of the journal.
@@ -56,11 +62,13 @@ type step struct {
 	seq      uint64
 	open     bool            // an attempt has not ended
 	data     json.RawMessage // of its start: tenon.StartedData
+	asked    bool            // it is a question that is open
 }
 
 type flight struct {
 	step    string
 	attempt int
+	over    chan struct{} // closed when it has ended
 }
 
 type result struct {
@@ -74,7 +82,7 @@ func newDriver(e *Engine, id string, alone bool) *driver {
 		e: e, id: id, alone: alone, topic: e.hub.join(id),
 		ready: make(chan struct{}), gone: make(chan struct{}), poke: make(chan struct{}, 1),
 		steps: map[string]*step{}, starts: map[tenon.StartedData]json.RawMessage{}, flights: map[string]*flight{}, taken: map[string]uint64{},
-		results: make(chan result, e.c.Parallel),
+		results: make(chan result, e.c.Parallel), notes: make(chan note), questions: map[string]chan tenon.Event{},
 	}
 	return d
 }
@@ -292,6 +300,9 @@ func (d *driver) await(p *plan) (rested bool, err error) {
 	select {
 	case r := <-d.results:
 		return false, d.absorb(r)
+	case n := <-d.notes:
+		d.jot(n)
+		return false, nil
 	case <-d.timer:
 		d.due, d.timer = time.Time{}, nil
 		return false, nil

@@ -34,11 +34,13 @@ func (d *driver) launch(starts []tenon.Command) error {
 		d.do, d.stop = context.WithCancel(d.e.ctx)
 	}
 	for _, a := range attempts {
-		f := &flight{step: a.Step, attempt: a.Attempt}
+		f := &flight{step: a.Step, attempt: a.Attempt, over: make(chan struct{})}
 		d.flights[a.Step] = f
+		a.Journal = journal{d, f}
 		ctx, emit := d.do, d.emit(a.Step, a.Attempt)
 		d.e.doing.Go(func() {
 			events, err := d.e.c.Do(ctx, d.id, a, emit)
+			close(f.over)
 			d.results <- result{f, events, err}
 		})
 	}
@@ -72,6 +74,9 @@ func (d *driver) emit(step string, attempt int) func(tenon.Event) {
 // absorb records what a command gave.
 func (d *driver) absorb(r result) error {
 	delete(d.flights, r.step)
+	if err := d.expireQuestions(r.step, "the call that asked has ended"); err != nil {
+		return err
+	}
 	if r.err == nil {
 		r.err = d.checkEvents(r.step, r.events)
 	}
@@ -142,6 +147,12 @@ func (d *driver) settleFlights(each func(result)) {
 		case r := <-d.results:
 			delete(d.flights, r.step)
 			each(r)
+		case n := <-d.notes:
+			d.jot(n)
+			for _, stored := range d.noted { // it is recorded, but nobody should wait for the write now
+				stored <- errOver(d.id, n.flight.step)
+			}
+			d.noted = nil
 		case <-grace.C:
 			for _, f := range d.flights {
 				d.e.c.Logger.Warn("a command does not end", "run", d.id, "step", f.step)

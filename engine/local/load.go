@@ -98,6 +98,9 @@ func (d *driver) load(ctx context.Context, row tenon.Run) error {
 
 // recover ends the attempts that nobody will end any more, in journal order.
 func (d *driver) recover() error {
+	if err := d.expireQuestions("", "the process that asked has ended"); err != nil {
+		return err
+	}
 	var open []string
 	for name, s := range d.steps {
 		if s.open {

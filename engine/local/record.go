@@ -33,6 +33,13 @@ func (d *driver) note(e *tenon.Event) {
 		d.steps[e.Step] = s
 	}
 	s.last, s.seq = e.Time, e.Seq
+	if isOpen := e.Kind == tenon.EventQuestion; isOpen != s.asked {
+		if s.asked = isOpen; isOpen {
+			d.asked++
+		} else {
+			d.asked--
+		}
+	}
 	if e.Kind == tenon.EventStarted {
 		s.attempts, s.open, s.data = max(s.attempts, e.Attempt), true, e.Data
 	} else if s.open && e.Attempt == s.attempts {
@@ -47,6 +54,7 @@ func (d *driver) flush(ctx context.Context) error {
 		return err
 	}
 	d.topic.publish(events...)
+	d.tell(events)
 	for _, l := range d.takeLetters() {
 		d.answer(ctx, l)
 	}

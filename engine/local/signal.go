@@ -289,7 +289,7 @@ func (d *driver) take(ctx context.Context, s store.Signal) error {
 // an answer.
 func (d *driver) decided(ctx context.Context, s store.Signal) (uint64, error) {
 	switch {
-	case d.row.State.Ended() && (s.Kind != tenon.EventRetry || d.retried):
+	case s.Step == "" && d.row.State.Ended() && (s.Kind != tenon.EventRetry || d.retried):
 		return d.seq, nil
 	case s.Step == "":
 		return 0, nil

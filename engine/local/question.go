@@ -1,0 +1,148 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/engine"
+)
+
+// note is what a command that is under way wants recorded.
+type note struct {
+	flight *flight
+	events []tenon.Event
+	stored chan error       // room for one
+	ended  chan tenon.Event // room for one: the end of the question among the events; nil: there is none
+}
+
+// journal implements [engine.Journal] for one attempt. It hands everything to the
+// run's driver.
+type journal struct {
+	d *driver
+	f *flight
+}
+
+// Record implements [engine.Journal].
+func (j journal) Record(ctx context.Context, events ...tenon.Event) error {
+	return j.send(ctx, note{flight: j.f, events: events, stored: make(chan error, 1)})
+}
+
+// Ask implements [engine.Journal].
+func (j journal) Ask(ctx context.Context, q tenon.Event) (tenon.Event, error) {
+	q.Kind = tenon.EventQuestion
+	n := note{flight: j.f, events: []tenon.Event{q}, stored: make(chan error, 1), ended: make(chan tenon.Event, 1)}
+	if err := j.send(ctx, n); err != nil {
+		return tenon.Event{}, err
+	}
+	select {
+	case e := <-n.ended:
+		return e, nil
+	case <-j.d.gone:
+		return tenon.Event{}, errClosed(j.d.id)
+	case <-ctx.Done():
+	}
+	err := context.Cause(ctx)
+	data, merr := json.Marshal(tenon.ExpiredData{Reason: err.Error()})
+	if merr != nil {
+		data = nil // cannot be: a string always encodes
+	}
+	// Nobody answers any more; whoever answered in the meantime was faster.
+	_ = j.send(context.WithoutCancel(ctx), note{flight: j.f, stored: make(chan error, 1),
+		events: []tenon.Event{{Step: q.Step, Kind: tenon.EventExpired, Data: data}}})
+	return tenon.Event{}, err
+}
+
+func (j journal) send(ctx context.Context, n note) error {
+	for i := range n.events {
+		if !strings.HasPrefix(n.events[i].Step, j.f.step+"/") {
+			return tenon.Errorf(tenon.CodeInternal, "run %s: step %s records an event of step %q", j.d.id, j.f.step, n.events[i].Step)
+		}
+		n.events[i].Attempt = j.f.attempt
+	}
+	select {
+	case j.d.notes <- n:
+	case <-j.f.over:
+		return errOver(j.d.id, j.f.step)
+	case <-j.d.gone:
+		return errClosed(j.d.id)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select { // it is on its way: what happens to it is known soon
+	case err := <-n.stored:
+		return err
+	case <-j.d.gone:
+		return errClosed(j.d.id)
+	}
+}
+
+func errOver(run, step string) error {
+	return tenon.Errorf(tenon.CodeConflict, "run %s: step %s has ended", run, step)
+}
+
+// jot records what a command under way sent. The sender is told after the next
+// write.
+func (d *driver) jot(n note) {
+	f := d.flights[n.flight.step]
+	if f != n.flight {
+		n.stored <- errOver(d.id, n.flight.step)
+		return
+	}
+	for _, e := range n.events {
+		if s := d.steps[e.Step]; e.Kind == tenon.EventExpired && (s == nil || !s.asked) {
+			continue // the answer was faster
+		}
+		if err := d.record(e); err != nil {
+			n.stored <- err // the run goes on without
+			return
+		}
+		if e.Kind == tenon.EventQuestion && n.ended != nil {
+			d.questions[e.Step] = n.ended
+		}
+	}
+	d.noted = append(d.noted, n.stored)
+}
+
+// tell hands stored events to those who wait for them.
+func (d *driver) tell(events []tenon.Event) {
+	for _, stored := range d.noted {
+		stored <- nil
+	}
+	d.noted = nil
+	if len(d.questions) == 0 {
+		return
+	}
+	for _, e := range events {
+		if ended := d.questions[e.Step]; ended != nil && e.Kind != tenon.EventQuestion {
+			delete(d.questions, e.Step)
+			ended <- e
+		}
+	}
+}
+
+// expireQuestions records the end of the questions of a step, or of all steps for
+// "", that are still open.
+func (d *driver) expireQuestions(step, reason string) error {
+	if d.asked == 0 {
+		return nil
+	}
+	data, err := json.Marshal(tenon.ExpiredData{Reason: reason})
+	if err != nil {
+		return tenon.Errorf(tenon.CodeInternal, "run %s: %w", d.id, err)
+	}
+	names := slices.SortedFunc(maps.Keys(d.steps), func(a, b string) int { return int(d.steps[a].seq) - int(d.steps[b].seq) })
+	for _, name := range names {
+		if s := d.steps[name]; s.asked && (step == "" || strings.HasPrefix(name, step+"/")) {
+			if err := d.record(tenon.Event{Step: name, Kind: tenon.EventExpired, Data: data}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var _ engine.Journal = journal{}
