@@ -153,6 +153,7 @@ func (s *State) applyCall(e tenon.Event) error {
 		s.remember(c, e)
 	}
 	s.settleTurn()
+	s.spend(e)
 	return nil
 }
 
@@ -214,7 +215,7 @@ func (c *call) apply(e tenon.Event) error {
 		c.settle(tenon.ErrorResult("not run: nobody " + map[status]string{waiting: "allowed", asking: "answered the question of"}[c.status] +
 			" this call within " + c.decision.Expires.String()))
 	case tenon.EventStarted:
-		c.status, c.attempt = running, e.Attempt
+		c.status, c.attempt, c.questions = running, e.Attempt, nil
 	case tenon.EventInterrupted:
 		c.status, c.delay = ready, 0
 	case tenon.EventUnknown:
@@ -226,9 +227,12 @@ func (c *call) apply(e tenon.Event) error {
 	case EventFailed:
 		return c.fail(e)
 	case EventInput:
-		c.asked = new(tenon.InputRequired)
-		c.status = asking
-		return decode(e, c.asked)
+		var in Input
+		if err := decode(e, &in); err != nil {
+			return err
+		}
+		c.status, c.asked, c.answered = asking, &in.InputRequired, in.Answered
+		c.rounds++
 	case EventAnswer:
 		if c.status != asking {
 			return nil
@@ -238,6 +242,7 @@ func (c *call) apply(e tenon.Event) error {
 			return err
 		}
 		c.input.State, c.status = c.asked.State, ready // the state goes back as it came
+		c.input.Responses = merge(c.answered, c.input.Responses)
 	case EventResult:
 		var o Outcome
 		if err := decode(e, &o); err != nil {
@@ -273,7 +278,7 @@ func (c *call) fail(e tenon.Event) error {
 
 // settle ends the call with a result.
 func (c *call) settle(r *tenon.Result) {
-	c.status = settled
+	c.status, c.questions = settled, nil
 	c.result = c.answer(r)
 }
 

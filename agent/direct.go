@@ -28,6 +28,7 @@ type Direct struct {
 	call   *call
 	failed *tenon.Error
 	cancel *tenon.CancelData
+	used   Summary // by models that answered the server
 	ended  bool
 }
 
@@ -51,9 +52,14 @@ func (d *Direct) Apply(e tenon.Event) error {
 		d.cancel = new(tenon.CancelData)
 		return decode(e, d.cancel)
 	}
+	if parent, ok := parentStep(e.Step); ok && parent == directStep {
+		d.spend(e)
+		return d.call.applyQuestion(e)
+	}
 	if e.Step != directStep || d.call.status == settled {
 		return outOfPlace(e)
 	}
+	d.spend(e)
 	if err := d.call.apply(e); err != nil || d.call.status != settled {
 		return err
 	}
@@ -83,8 +89,10 @@ func (d *Direct) reason(e tenon.Event) *tenon.Error {
 func (d *Direct) Next() []tenon.Command {
 	c := d.call
 	switch {
-	case d.ended || c.status == running:
+	case d.ended || c.status == running && d.cancel != nil:
 		return nil
+	case c.status == running:
+		return c.waits()
 	case c.status == settled && d.failed != nil:
 		return d.done(tenon.RunFailed, tenon.StopError, d.failed)
 	case c.status == settled:
@@ -103,7 +111,15 @@ func (d *Direct) Next() []tenon.Command {
 
 func (d *Direct) done(state tenon.RunState, stop tenon.StopReason, err *tenon.Error) []tenon.Command {
 	return []tenon.Command{{Kind: tenon.CommandDone, Data: mustJSON(tenon.DoneData{State: state, Stop: stop, Error: err,
-		Data: mustJSON(Summary{ToolCalls: 1})})}}
+		Data: mustJSON(Summary{ToolCalls: 1, Usage: d.used.Usage, Cost: d.used.Cost})})}}
+}
+
+// spend counts what a model used that answered the server.
+func (d *Direct) spend(e tenon.Event) {
+	if usage, cost := used(e); usage != nil {
+		d.used.Usage.Add(usage)
+		d.used.Cost += cost
+	}
 }
 
 var _ tenon.Core = (*Direct)(nil)

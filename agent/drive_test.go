@@ -201,7 +201,8 @@ func schedule(t *testing.T, seed uint64) {
 	if r.IntN(3) == 0 {
 		spec.Budgets.Day.Tokens = 1000
 	}
-	d := newDriver(t, spec, func(c tenon.Command) []tenon.Event {
+	var d *driver
+	d = newDriver(t, spec, func(c tenon.Command) []tenon.Event {
 		switch c.Kind {
 		case agent.CommandModel, agent.CommandFinal:
 			if turns++; r.IntN(5) == 0 {
@@ -232,6 +233,7 @@ func schedule(t *testing.T, seed uint64) {
 			events[0].Data = data(d)
 			return events
 		default:
+			questions(d, c.Step, r)
 			switch r.IntN(8) {
 			case 0:
 				return []tenon.Event{{Step: c.Step, Kind: tenon.EventUnknown}}

@@ -16,8 +16,8 @@ const (
 	EventDecision = "decision"       // a person's verdict, a signal; data: Ruling
 	EventResult   = "result"         // a tool call ended; data: Outcome
 	EventFailed   = "failed"         // an attempt failed; data: Failure
-	EventInput    = "input_required" // the server asks for more; data: tenon.InputRequired
-	EventAnswer   = "answer"         // the answer to that, a signal; data: tenon.InputAnswer
+	EventInput    = "input_required" // the server asks for more; data: Input
+	EventAnswer   = "answer"         // the answer to that or to a question, a signal; data: Answer
 	EventMessage  = "message"        // a message into the running run, a signal; data: Steer
 )
 
@@ -122,17 +122,19 @@ const (
 	AskApproval = "approval" // may this call run?
 	AskInput    = "input"    // what the server wants to know
 	AskLimit    = "limit"    // may the run go on past its limit?
+	AskSampling = "sampling" // may the server have an answer of the model?
 )
 
 // Asking is the data of a wait command: what a person is asked to decide.
 type Asking struct {
-	Kind      string          `json:"kind"` // AskApproval, AskInput, AskLimit
+	Kind      string          `json:"kind"` // AskApproval, AskInput, AskLimit, AskSampling
 	Name      string          `json:"name"`
 	Server    string          `json:"server"`
 	Remote    string          `json:"remote_name"`
 	Arguments json.RawMessage `json:"arguments"`
 	Reason    string          `json:"reason,omitempty"`
-	Requests  json.RawMessage `json:"requests,omitempty"` // input: what the server asks for
+	Requests  json.RawMessage `json:"requests,omitempty"` // input, sampling: what the server asks for
+	Live      bool            `json:"live,omitempty"`     // the call is under way and waits for the answer
 }
 
 // ToolCommand is the data of a [CommandTool].
@@ -143,6 +145,7 @@ type ToolCommand struct {
 	Arguments json.RawMessage    `json:"arguments"`
 	Timeout   time.Duration      `json:"timeout,omitempty"`
 	Input     *tenon.InputAnswer `json:"input,omitempty"`
+	Round     int                `json:"round,omitempty"` // how often the server asked for input before
 }
 
 // Outcome is how a tool call ended.

@@ -40,6 +40,19 @@ type CallRecord struct {
 	Attempts   int             `json:"attempts,omitempty"`
 	Started    time.Time       `json:"started,omitzero"`
 	Millis     int64           `json:"duration_ms"`
+	Questions  []Asked         `json:"questions,omitempty"` // of the server, in order
+}
+
+// Asked is the record of one question of a server during a call, or of one round
+// of requests for input.
+type Asked struct {
+	Step     string          `json:"step"`
+	Requests json.RawMessage `json:"requests,omitempty"`
+	// Outcome is answered, declined, expired, or open.
+	Outcome string `json:"outcome"`
+	By      string `json:"by,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Model   string `json:"model,omitempty"` // that answered
 }
 
 // Calls folds a run's events into the records of its tool calls, in the order
@@ -59,7 +72,10 @@ func Calls(events []tenon.Event) []CallRecord {
 			byStep[e.Step] = c
 			continue
 		}
-		if c := byStep[e.Step]; c != nil {
+		step, isQuestion := parentStep(e.Step)
+		if c := byStep[step]; c != nil && (isQuestion || e.Kind == EventInput || e.Kind == EventAnswer) {
+			c.foldQuestion(e)
+		} else if c != nil {
 			c.fold(e)
 		}
 	}
@@ -154,17 +170,16 @@ func Fold(run tenon.Run, events []tenon.Event) Report {
 		Model: run.Model, Agent: run.Agent, ToolCalls: Calls(events)}
 	for _, e := range events {
 		switch e.Kind {
+		case EventAnswer, EventInput:
+			var a Answer // an Input has its figures under the same names
+			if json.Unmarshal(e.Data, &a) == nil {
+				r.use(a.Usage, a.Cost)
+			}
 		case EventModel:
 			var m tenon.Response
 			if json.Unmarshal(e.Data, &m) == nil && m.Message != nil {
 				r.Turns++
-				r.Usage.Add(m.Usage)
-				if m.Cost != nil {
-					if r.Cost == nil {
-						r.Cost = new(tenon.USD)
-					}
-					*r.Cost += *m.Cost
-				}
+				r.use(m.Usage, m.Cost)
 				if text := m.Message.Text(); text != "" {
 					r.Answer = text
 				}
@@ -179,4 +194,16 @@ func Fold(run tenon.Run, events []tenon.Event) Report {
 		}
 	}
 	return r
+}
+
+// use counts what a model call used.
+func (r *Report) use(u *tenon.Usage, cost *tenon.USD) {
+	r.Usage.Add(u)
+	if cost == nil {
+		return
+	}
+	if r.Cost == nil {
+		r.Cost = new(tenon.USD)
+	}
+	*r.Cost += *cost
 }

@@ -82,6 +82,8 @@ func (s *State) nextCalls() []tenon.Command {
 					Budgets: s.spec.Budgets, Beyond: s.beyond})})
 		case waiting, asking:
 			cmds = append(cmds, tenon.Command{Step: c.step, Kind: tenon.CommandWait, After: c.decision.Expires, Data: mustJSON(c.asking())})
+		case running:
+			cmds = append(cmds, c.waits()...)
 		case ready:
 			if stop != "" || undecided || free <= 0 {
 				continue
@@ -99,7 +101,7 @@ func (s *State) nextCalls() []tenon.Command {
 func (c *call) command() tenon.Command {
 	return tenon.Command{Step: c.step, Kind: CommandTool, Idempotent: c.decision.Idempotent, After: c.delay,
 		Data: mustJSON(ToolCommand{Name: c.tool.Name, Server: c.decision.Server, Remote: c.decision.Remote,
-			Arguments: c.decision.Arguments, Timeout: c.decision.Timeout, Input: c.input})}
+			Arguments: c.decision.Arguments, Timeout: c.decision.Timeout, Input: c.input, Round: c.rounds})}
 }
 
 func (c *call) asking() Asking {

@@ -63,8 +63,12 @@ type call struct {
 	attempt  int
 	delay    time.Duration
 	asked    *tenon.InputRequired
+	answered json.RawMessage // of what was asked, without a person
+	rounds   int             // how often the server asked for input
 	input    *tenon.InputAnswer
 	result   *tenon.ToolResult
+
+	questions []*question // that are open while it runs
 }
 
 // State is the agent's core: the fold of a run's events. See [tenon.Core].
@@ -116,6 +120,9 @@ func New(spec Spec, parent *State) *State {
 // Apply folds one event into the state.
 func (s *State) Apply(e tenon.Event) error {
 	s.tick(e)
+	if parent, ok := parentStep(e.Step); ok {
+		return s.applyQuestion(parent, e)
+	}
 	switch e.Kind {
 	case tenon.EventRun:
 		return nil
@@ -173,7 +180,7 @@ func (s *State) tick(e tenon.Event) {
 }
 
 func (s *State) busy() bool {
-	return s.asked || slices.ContainsFunc(s.calls, func(c *call) bool { return c.status == running })
+	return s.asked || slices.ContainsFunc(s.calls, (*call).isAwaited)
 }
 
 // retry takes up a run that had failed: it gets its limits anew, and goes on with

@@ -1,0 +1,141 @@
+package agent_test
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+)
+
+// questions has the server ask while its call is under way: a schedule's share of
+// what can come up, each question with one of its ends.
+func questions(d *driver, step string, r *rand.Rand) {
+	for i := range r.IntN(3) {
+		if !d.running(step) {
+			return // a person, or the end of the run, came first
+		}
+		s := step + "/q" + string(rune('1'+i)) + "." + string(rune('0'+d.attempt[step]))
+		q := agent.Question{Method: "elicitation/create", Params: json.RawMessage(`{"message":"who?"}`), Verdict: []tenon.Verdict{tenon.Ask, tenon.Allow, tenon.Deny}[r.IntN(3)]}
+		if r.IntN(2) == 0 {
+			q.Method = agent.MethodSample
+		}
+		d.apply(tenon.Event{Step: s, Kind: tenon.EventQuestion, Data: data(q)})
+		if r.IntN(3) == 0 {
+			d.apply(tenon.Event{Step: s, Kind: agent.EventDecision, Data: data(agent.Ruling{Verdict: tenon.Allow})})
+		}
+		end := tenon.Event{Step: s, Kind: tenon.EventExpired}
+		if r.IntN(2) == 0 {
+			end.Kind, end.Data = agent.EventAnswer, data(agent.Answer{By: "local", Usage: &tenon.Usage{Input: 3}, Cost: new(tenon.USD(1))})
+		}
+		d.apply(end)
+	}
+}
+
+func (d *driver) running(step string) bool {
+	for i := len(d.journal) - 1; i >= 0; i-- {
+		if d.journal[i].Step == step {
+			return d.journal[i].Kind == tenon.EventStarted
+		}
+	}
+	return false
+}
+
+// TestQuestion asks in the middle of a call: the core waits for a person while the
+// call is under way, does not count that time, and counts what a model used.
+func TestQuestion(t *testing.T) {
+	d := newDriver(t, agent.Spec{Question: "q", Timeout: time.Hour}, nil)
+	d.do = func(c tenon.Command) []tenon.Event {
+		switch {
+		case c.Kind == agent.CommandDecide:
+			events := decided(c, tenon.Allow, false)
+			var dec agent.Decision
+			_ = json.Unmarshal(events[0].Data, &dec)
+			dec.Server, dec.Remote, dec.Expires = "crm", "update", 24*time.Hour
+			events[0].Data = data(dec)
+			return events
+		case c.Kind == agent.CommandModel && c.Step == "1":
+			return answer(c.Step, "", "crm_update")
+		case c.Kind == agent.CommandModel:
+			return answer(c.Step, "end")
+		}
+		ask := func(step string, q agent.Question) {
+			d.apply(tenon.Event{Step: step, Kind: tenon.EventQuestion, Data: data(q)})
+		}
+		ask("1.0/q1", agent.Question{Method: "elicitation/create", Params: json.RawMessage(`{"message":"who?"}`), Verdict: tenon.Ask})
+		ask("1.0/q2", agent.Question{Method: agent.MethodSample, Verdict: tenon.Ask})
+		ask("1.0/q3", agent.Question{Method: agent.MethodSample, Verdict: tenon.Allow})
+		waits := d.core.Next()
+		if len(waits) != 2 || waits[0].Kind != tenon.CommandWait || waits[0].Step != "1.0/q1" || waits[0].After != 24*time.Hour {
+			t.Fatalf("it wants %s", show(waits))
+		}
+		var a agent.Asking
+		if err := json.Unmarshal(waits[0].Data, &a); err != nil || a.Kind != agent.AskInput || a.Server != "crm" || a.Remote != "update" || !a.Live ||
+			string(a.Requests) != `{"question":{"method":"elicitation/create","params":{"message":"who?"}}}` {
+			t.Errorf("a person is asked %+v, %v", a, err)
+		}
+		_ = json.Unmarshal(waits[1].Data, &a)
+		if a.Kind != agent.AskSampling {
+			t.Errorf("a sampling is asked about as %q", a.Kind)
+		}
+		d.now = d.now.Add(72 * time.Hour) // a weekend is not the run's time
+		d.apply(tenon.Event{Step: "1.0/q1", Kind: agent.EventAnswer, Data: data(agent.Answer{By: "ann", InputAnswer: tenon.InputAnswer{Responses: json.RawMessage(`{"question":{"action":"accept","content":{}}}`)}})})
+		d.apply(tenon.Event{Step: "1.0/q2", Kind: agent.EventDecision, Data: data(agent.Ruling{Verdict: tenon.Allow, By: "bob"})})
+		if waits := d.core.Next(); len(waits) != 0 {
+			t.Errorf("it still wants %s", show(waits))
+		}
+		d.apply(tenon.Event{Step: "1.0/q2", Kind: agent.EventAnswer, Data: data(agent.Answer{Model: "m", InputAnswer: tenon.InputAnswer{Responses: json.RawMessage(`{"question":{"role":"assistant"}}`)}, Usage: &tenon.Usage{Input: 100, Output: 5}})})
+		d.apply(tenon.Event{Step: "1.0/q3", Kind: tenon.EventExpired, Data: data(tenon.ExpiredData{Reason: "taken back"})})
+		return result(c.Step, "done", false)
+	}
+	d.run()
+	var sum agent.Summary
+	if d.done == nil || d.done.State != tenon.RunCompleted || json.Unmarshal(d.done.Data, &sum) != nil || sum.Usage.Input != 120 || sum.Usage.Output != 9 {
+		t.Fatalf("done %+v, used %+v", d.done, sum.Usage)
+	}
+	report := agent.Fold(tenon.Run{}, d.journal)
+	if report.Usage != sum.Usage || len(report.ToolCalls) != 1 || report.ToolCalls[0].Outcome != agent.CallDone {
+		t.Errorf("report %+v", report)
+	}
+	var got []string
+	for _, q := range report.ToolCalls[0].Questions {
+		got = append(got, q.Step+" "+q.Outcome+" "+q.By+" "+q.Reason+" "+q.Model)
+	}
+	if want := []string{"1.0/q1 answered ann  ", "1.0/q2 answered bob  m", "1.0/q3 expired  taken back "}; !slices.Equal(got, want) {
+		t.Errorf("questions %q, want %q", got, want)
+	}
+}
+
+// TestInputInPart gives some responses without a person.
+func TestInputInPart(t *testing.T) {
+	d := newDriver(t, agent.Spec{Question: "q"}, nil)
+	calls := 0
+	d.do = func(c tenon.Command) []tenon.Event {
+		switch {
+		case c.Kind == agent.CommandDecide:
+			return decided(c, tenon.Allow, false)
+		case c.Kind == agent.CommandModel && c.Step == "1":
+			return answer(c.Step, "", "a")
+		case c.Kind == agent.CommandModel:
+			return answer(c.Step, "end")
+		}
+		if calls++; calls == 1 {
+			return []tenon.Event{{Step: c.Step, Kind: agent.EventInput, Data: data(agent.Input{Answered: json.RawMessage(`{"roots":{"roots":[]}}`), Usage: &tenon.Usage{Input: 9},
+				InputRequired: tenon.InputRequired{State: "s", Requests: json.RawMessage(`{"roots":{},"name":{}}`)}})}}
+		}
+		var cmd agent.ToolCommand
+		if err := json.Unmarshal(c.Data, &cmd); err != nil || cmd.Round != 1 || cmd.Input.State != "s" || string(cmd.Input.Responses) != `{"name":{"action":"accept"},"roots":{"roots":[]}}` {
+			t.Errorf("the call is made again with %s", c.Data)
+		}
+		return result(c.Step, "ok", false)
+	}
+	d.run()
+	d.apply(tenon.Event{Step: "1.0", Kind: agent.EventAnswer, Data: data(agent.Answer{InputAnswer: tenon.InputAnswer{Responses: json.RawMessage(`{"name":{"action":"accept"}}`)}})})
+	d.run()
+	if d.done == nil || d.done.State != tenon.RunCompleted {
+		t.Fatalf("done %+v", d.done)
+	}
+}
