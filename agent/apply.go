@@ -25,11 +25,17 @@ func (s *State) applyModel(e tenon.Event) error {
 	if r.Cost != nil {
 		s.cost += *r.Cost
 	}
-	s.messages = append(s.messages, r.Message)
+	calls := r.Message.Calls()
+	if r.Stop == tenon.StopContextFull && len(calls) == 0 && s.fills() {
+		return nil
+	}
+	s.add(r.Message)
+	if r.Usage != nil {
+		s.known, s.knownAt = r.Usage.Input+r.Usage.Output, len(s.messages)
+	}
 	if text := r.Message.Text(); text != "" {
 		s.answer = text
 	}
-	calls := r.Message.Calls()
 	// An answer that was cut off may hold half a call: none of its calls runs,
 	// but each gets a result, so that the history stays valid.
 	whole := r.Stop == tenon.StopToolUse || r.Stop == tenon.StopEnd
@@ -71,7 +77,7 @@ func (s *State) applyModel(e tenon.Event) error {
 	case r.Stop == tenon.StopEnd && len(s.steer) > 0:
 		s.turn++ // a message came in while the model wrote its last word
 	case r.Stop == tenon.StopBadCall:
-		s.messages = append(s.messages, tenon.UserMessage("Your last tool call could not be read ("+r.RawStop+"). Call the tool again with valid arguments, or answer without it."))
+		s.add(tenon.UserMessage("Your last tool call could not be read (" + r.RawStop + "). Call the tool again with valid arguments, or answer without it."))
 		s.turn++
 	default:
 		s.stop, s.answered = r.Stop, true
@@ -80,9 +86,24 @@ func (s *State) applyModel(e tenon.Event) error {
 	return nil
 }
 
+// fills notes that the model could not take the conversation, which is then made
+// shorter; false where that was tried for this turn, or is too late.
+func (s *State) fills() bool {
+	if s.fullAt == s.turn || s.final != "" {
+		return false
+	}
+	s.full, s.fullAt = true, s.turn
+	return true
+}
+
+// fullError says that the conversation is too long and cannot be made shorter.
+func fullError() *tenon.Error {
+	return tenon.Errorf(tenon.CodeTooLarge, "the conversation no longer fits the model's context, and there is nothing in it to sum up; ask for less, or use a model with a larger one")
+}
+
 // closeTurn puts the results of the turn's calls into the history.
 func (s *State) closeTurn() {
-	s.messages = append(s.messages, s.results())
+	s.add(s.results())
 	s.calls = nil
 }
 
@@ -118,7 +139,7 @@ func (s *State) applyAttempt(e tenon.Event) error {
 			s.beginFinal()
 		}
 		for _, text := range s.steer {
-			s.messages = append(s.messages, tenon.UserMessage(text))
+			s.add(tenon.UserMessage(text))
 		}
 		s.steer = nil
 	case EventFailed:
@@ -127,6 +148,9 @@ func (s *State) applyAttempt(e tenon.Event) error {
 			return err
 		}
 		s.asked = false
+		if f.Error != nil && f.Error.Code == tenon.CodeTooLarge && s.fills() {
+			return nil
+		}
 		s.stop = tenon.StopError
 		if s.failed = f.Error; s.failed == nil {
 			s.failed = tenon.Errorf(tenon.CodeModel, "the model gave no answer")

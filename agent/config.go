@@ -27,6 +27,8 @@ type Config struct {
 	ToolChoice string `yaml:"tool_choice" default:"auto"`
 	// Limits of this agent; stands above the global `limits`.
 	Limits Limits `yaml:"limits"`
+	// How a long conversation is made to fit the model.
+	Compaction Compaction `yaml:"compaction"`
 }
 
 // Instructions is the system prompt: a text or a file, not both.
@@ -116,7 +118,7 @@ func (c Config) WithDefaults() Config {
 	if c.ToolChoice == "" {
 		c.ToolChoice = ToolChoiceAuto
 	}
-	c.Limits = c.Limits.WithDefaults()
+	c.Limits, c.Compaction = c.Limits.WithDefaults(), c.Compaction.WithDefaults()
 	return c
 }
 

@@ -54,6 +54,7 @@ func (d *driver) apply(e tenon.Event) {
 		d.t.Fatalf("after event %d (%s %s) a replay wants something else:\n%s", e.Seq, e.Kind, e.Step, diff)
 	}
 	checkHistory(d.t, d.core.Messages())
+	checkHistory(d.t, d.core.History())
 }
 
 func show(cmds []tenon.Command) []string {
@@ -172,6 +173,19 @@ func decided(c tenon.Command, v tenon.Verdict, idempotent bool) []tenon.Event {
 		Server: "s", Remote: dc.Call.Name, Arguments: dc.Call.Arguments, Idempotent: idempotent})}}
 }
 
+// compacted does what a compaction wants.
+func compacted(c tenon.Command) []tenon.Event {
+	var cc agent.CompactCommand
+	if err := json.Unmarshal(c.Data, &cc); err != nil {
+		panic(err)
+	}
+	out := agent.Compacted{Why: cc.Why, Cut: cc.Cut, Clear: cc.Clear, Usage: &tenon.Usage{Input: 5, Output: 1}}
+	if cc.Cut > 0 {
+		out.Summary = "the gist"
+	}
+	return []tenon.Event{{Step: c.Step, Kind: agent.EventCompacted, Data: data(out)}}
+}
+
 func result(step, text string, isError bool) []tenon.Event {
 	return []tenon.Event{{Step: step, Kind: agent.EventResult, Data: data(agent.Outcome{Result: &tenon.Result{Content: []tenon.Content{tenon.Text(text)}, IsError: isError}})}}
 }
@@ -201,6 +215,9 @@ func schedule(t *testing.T, seed uint64) {
 	if r.IntN(3) == 0 {
 		spec.Budgets.Day.Tokens = 1000
 	}
+	if r.IntN(2) == 0 {
+		spec.Compaction = agent.Compaction{At: r.IntN(20), Keep: 1 + r.IntN(3), ClearAt: r.IntN(20), KeepResults: 1 + r.IntN(2)}
+	}
 	var d *driver
 	d = newDriver(t, spec, func(c tenon.Command) []tenon.Event {
 		switch c.Kind {
@@ -213,8 +230,20 @@ func schedule(t *testing.T, seed uint64) {
 				return []tenon.Event{{Step: c.Step, Kind: agent.EventFailed, Data: data(agent.Failure{Error: tenon.Errorf(tenon.CodeModel, "overloaded")})}}
 			case 1:
 				return []tenon.Event{{Step: c.Step, Kind: tenon.EventInterrupted}}
+			case 2:
+				return stops(tenon.StopContextFull, "")(c.Step)
+			case 3:
+				return []tenon.Event{{Step: c.Step, Kind: agent.EventFailed, Data: data(agent.Failure{Error: tenon.Errorf(tenon.CodeTooLarge, "too long")})}}
 			}
 			return answer(c.Step, "hm", []string{"a", "b", "c"}[:1+r.IntN(3)]...)
+		case agent.CommandCompact:
+			switch r.IntN(6) {
+			case 0:
+				return []tenon.Event{{Step: c.Step, Kind: tenon.EventInterrupted}}
+			case 1:
+				return []tenon.Event{{Step: c.Step, Kind: agent.EventFailed, Data: data(agent.Failure{Error: tenon.Errorf(tenon.CodeModel, "overloaded")})}}
+			}
+			return compacted(c)
 		case agent.CommandDecide:
 			var refused *agent.Refusal
 			if r.IntN(10) == 0 && spec.Budgets.Day.Tokens > 0 {
@@ -246,7 +275,7 @@ func schedule(t *testing.T, seed uint64) {
 			case 3:
 				return []tenon.Event{{Step: c.Step, Kind: agent.EventInput, Data: data(tenon.InputRequired{State: "s"})}}
 			}
-			return result(c.Step, "ok", r.IntN(4) == 0)
+			return result(c.Step, strings.Repeat("ok ", 200*r.IntN(2)), r.IntN(4) == 0)
 		}
 	})
 	for range 500 {

@@ -113,7 +113,7 @@ func (s *State) beginFinal() {
 	if len(s.calls) > 0 {
 		s.closeTurn()
 	}
-	s.messages = append(s.messages, tenon.UserMessage(s.limitPrompt()))
+	s.add(tenon.UserMessage(s.limitPrompt()))
 }
 
 // applyContinue takes a person's answer to the question whether to go on, or that

@@ -27,6 +27,15 @@ func (s *State) Next() []tenon.Command {
 	if stop, err := s.limit(); stop != "" {
 		return s.atLimit(stop, err)
 	}
+	if c, ok := s.nextCompact(); ok {
+		return []tenon.Command{c}
+	}
+	switch {
+	case s.spec.Task == TaskCompact:
+		return s.done(tenon.RunCompleted, tenon.StopEnd, nil)
+	case s.full:
+		return s.done(tenon.RunFailed, tenon.StopContextFull, fullError())
+	}
 	if s.reserved != s.turn && !s.spec.Budgets.isZero() {
 		return []tenon.Command{{Step: s.modelStep(), Kind: CommandDecide, Idempotent: true, Local: s.Prompt(),
 			Data: mustJSON(DecideCommand{Budgets: s.spec.Budgets, Beyond: s.beyond})}}

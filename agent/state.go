@@ -18,6 +18,7 @@ const Version = "agent@1"
 type Spec struct {
 	Agent      string        `json:"agent"`
 	Model      string        `json:"model"`
+	Task       string        `json:"task,omitempty"` // "" answers the question; TaskCompact
 	System     string        `json:"system,omitempty"`
 	Question   string        `json:"question"`
 	Tools      string        `json:"tools,omitempty"`  // digest of the tool snapshot, a blob; empty: no tools
@@ -34,6 +35,7 @@ type Spec struct {
 	Budgets      Budgets       `json:"budgets,omitzero"`     // shared with other runs
 	OnLimit      string        `json:"on_limit,omitempty"`   // fail, final_response, confirm
 	LimitPrompt  string        `json:"limit_prompt,omitempty"`
+	Compaction   Compaction    `json:"compaction,omitzero"`
 	Expires      time.Duration `json:"expires,omitempty"` // nanoseconds that a question at a limit waits; 0: for ever
 }
 
@@ -73,34 +75,40 @@ type call struct {
 
 // State is the agent's core: the fold of a run's events. See [tenon.Core].
 type State struct {
-	spec     Spec
-	messages []*tenon.Message // the ancestors' first
-	started  time.Time        // of the run
-	now      time.Time        // of the last event
-	turn     int
-	lastTurn int     // the turn limit
-	asked    bool    // the model call of this turn is under way
-	answered bool    // the model call of this turn ended the run
-	calls    []*call // of this turn; empty while the model is to be asked
-	steer    []string
-	grants   map[string]string // tools that were allowed for the session: identity → by whom
-	called   tally             // calls by tool
-	answer   string
-	usage    tenon.Usage
-	cost     tenon.USD
-	spent    spending         // before the limits began anew
-	begun    int              // model calls
-	count    int              // tool calls proposed
-	made     int              // of those, since the limits began anew
-	refused  bool             // a call was over the limit
-	reserved int              // the last turn whose model call the budgets have room for
-	over     *Refusal         // what a budget had no room for
-	beyond   bool             // a person let the run go on past its budgets
-	final    tenon.StopReason // the limit at which the last answer was asked for
-	failed   *tenon.Error
-	stop     tenon.StopReason
-	cancel   *tenon.CancelData
-	ended    *tenon.DoneData
+	spec      Spec
+	messages  []*tenon.Message // what the model sees; the ancestors' first
+	history   []*tenon.Message // the same as it was before any compaction
+	started   time.Time        // of the run
+	now       time.Time        // of the last event
+	turn      int
+	lastTurn  int     // the turn limit
+	asked     bool    // the model call of this turn is under way
+	answered  bool    // the model call of this turn ended the run
+	calls     []*call // of this turn; empty while the model is to be asked
+	steer     []string
+	grants    map[string]string // tools that were allowed for the session: identity → by whom
+	called    tally             // calls by tool
+	answer    string
+	usage     tenon.Usage
+	cost      tenon.USD
+	spent     spending // before the limits began anew
+	begun     int      // model calls
+	count     int      // tool calls proposed
+	made      int      // of those, since the limits began anew
+	known     int      // tokens of the first knownAt messages, as the model counted
+	knownAt   int
+	full      bool             // the model could not take the conversation
+	fullAt    int              // the turn in which it could not
+	compacted int              // the turn in which the conversation was made shorter, or that was tried
+	refused   bool             // a call was over the limit
+	reserved  int              // the last turn whose model call the budgets have room for
+	over      *Refusal         // what a budget had no room for
+	beyond    bool             // a person let the run go on past its budgets
+	final     tenon.StopReason // the limit at which the last answer was asked for
+	failed    *tenon.Error
+	stop      tenon.StopReason
+	cancel    *tenon.CancelData
+	ended     *tenon.DoneData
 }
 
 // New returns the core of a run that has no events yet. It goes on with the
@@ -108,12 +116,16 @@ type State struct {
 // begins a new one. The parent is not changed.
 func New(spec Spec, parent *State) *State {
 	limits := Limits{MaxTurns: spec.MaxTurns, ParallelTools: spec.Parallel}.WithDefaults()
-	spec.MaxTurns, spec.Parallel = limits.MaxTurns, limits.ParallelTools
+	spec.MaxTurns, spec.Parallel, spec.Compaction = limits.MaxTurns, limits.ParallelTools, spec.Compaction.WithDefaults()
 	s := &State{spec: spec, turn: 1, lastTurn: spec.MaxTurns}
 	if parent != nil {
-		s.messages, s.grants, s.called.session = parent.Messages(), maps.Clone(parent.grants), maps.Clone(parent.called.session)
+		s.messages, s.history = parent.Messages(), parent.History()
+		s.known, s.knownAt = parent.known, parent.knownAt
+		s.grants, s.called.session = maps.Clone(parent.grants), maps.Clone(parent.called.session)
 	}
-	s.messages = append(s.messages, tenon.UserMessage(spec.Question))
+	if spec.Task != TaskCompact {
+		s.add(tenon.UserMessage(spec.Question))
+	}
 	return s
 }
 
@@ -130,6 +142,8 @@ func (s *State) Apply(e tenon.Event) error {
 		return s.applyModel(e)
 	case EventProposed:
 		return nil // part of the model's answer; journaled on its own for those who follow
+	case EventCompacted:
+		return s.applyCompact(e)
 	case EventReserved:
 		return s.applyReserved(e)
 	case EventDecided, EventDecision, EventResult, EventInput, EventAnswer, tenon.EventExpired:
@@ -138,8 +152,11 @@ func (s *State) Apply(e tenon.Event) error {
 		}
 		return s.applyCall(e)
 	case tenon.EventStarted, tenon.EventUnknown, tenon.EventInterrupted, EventFailed:
-		if e.Step == s.modelStep() {
+		switch e.Step {
+		case s.modelStep():
 			return s.applyAttempt(e)
+		case s.compactStep():
+			return s.applyCompact(e)
 		}
 		return s.applyCall(e)
 	case EventMessage:
@@ -186,13 +203,14 @@ func (s *State) busy() bool {
 // retry takes up a run that had failed: it gets its limits anew, and goes on with
 // the calls of its turn or by asking the model again.
 func (s *State) retry() {
-	if last := s.messages[len(s.messages)-1]; last.Role == tenon.RoleAssistant && len(s.calls) == 0 {
-		s.messages = append(s.messages, tenon.UserMessage("Go on."))
+	if n := len(s.messages); n > 0 && s.messages[n-1].Role == tenon.RoleAssistant && len(s.calls) == 0 && s.spec.Task == "" {
+		s.add(tenon.UserMessage("Go on."))
 	}
 	if s.answered {
 		s.turn++
 	}
 	s.ended, s.failed, s.stop, s.asked, s.answered, s.final = nil, nil, "", false, false, ""
+	s.full, s.fullAt, s.compacted = false, 0, 0
 	s.extend()
 }
 
@@ -208,14 +226,16 @@ func decode(e tenon.Event, v any) error {
 	return nil
 }
 
-// Messages returns the conversation so far. Every tool call in it has a result:
-// calls that have none yet are answered as not run, so that the history can be
-// continued whatever happened to the run.
-func (s *State) Messages() []*tenon.Message {
+// Messages returns the conversation so far as the model sees it. Every tool call in
+// it has a result: calls that have none yet are answered as not run, so that the
+// history can be continued whatever happened to the run.
+func (s *State) Messages() []*tenon.Message { return s.whole(s.messages) }
+
+func (s *State) whole(messages []*tenon.Message) []*tenon.Message {
 	if len(s.calls) == 0 {
-		return slices.Clip(s.messages)
+		return slices.Clip(messages)
 	}
-	return append(slices.Clip(s.messages), s.results())
+	return append(slices.Clip(messages), s.results())
 }
 
 // results is the message that answers the calls of this turn, in call order.
