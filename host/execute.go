@@ -19,6 +19,8 @@ func (h *Host) do(ctx context.Context, run string, a engine.Attempt, emit func(t
 	switch a.Kind {
 	case agent.CommandModel, agent.CommandFinal:
 		return h.doModel(ctx, run, a, emit)
+	case agent.CommandCompact:
+		return h.doCompact(ctx, run, a)
 	case agent.CommandDecide:
 		return h.doDecide(ctx, a)
 	case agent.CommandTool:

@@ -63,7 +63,7 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 	spec := agent.Spec{Agent: name, Question: q.Text, Grant: q.Grant, Policy: h.policy,
 		ToolChoice: a.ToolChoice, MaxTurns: a.Limits.MaxTurns, Parallel: a.Limits.ParallelTools, Timeout: a.Limits.RunTimeout,
 		MaxToolCalls: a.Limits.ToolCalls, MaxTokens: a.Limits.Tokens, OnLimit: a.Limits.OnLimit, LimitPrompt: a.Limits.LimitPrompt,
-		MaxCost: tenon.Dollars(a.Limits.Cost), Budgets: h.config.Budgets, Expires: h.config.Policy.Defaults.Expires}
+		MaxCost: tenon.Dollars(a.Limits.Cost), Budgets: h.config.Budgets, Compaction: a.Compaction, Expires: h.config.Policy.Defaults.Expires}
 	if q.ToolChoice != "" {
 		spec.ToolChoice = q.ToolChoice
 	}

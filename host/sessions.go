@@ -56,17 +56,21 @@ func (h *Host) Sessions(ctx context.Context, limit int) ([]tenon.Session, error)
 	return h.store.Sessions(ctx, limit)
 }
 
-// Messages returns a session's conversation up to its head.
-func (h *Host) Messages(ctx context.Context, session string) ([]*tenon.Message, error) {
+// Messages returns a session's conversation up to its head: all that was said, or,
+// with context, what the model sees of it after compactions.
+func (h *Host) Messages(ctx context.Context, session string, context bool) ([]*tenon.Message, error) {
 	s, err := h.store.Session(ctx, session)
 	if err != nil || s.Head == "" {
 		return nil, err
 	}
 	state, err := h.state(ctx, s.Head)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case context:
+		return state.Messages(), nil
 	}
-	return state.Messages(), nil
+	return state.History(), nil
 }
 
 // RunRow finds a run: by id, by the unique beginning of one, or counted from
