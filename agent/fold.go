@@ -184,6 +184,14 @@ func Fold(run tenon.Run, events []tenon.Event) Report {
 					r.Answer = text
 				}
 			}
+		case EventCompacted:
+			var c Compacted
+			if json.Unmarshal(e.Data, &c) == nil {
+				r.use(c.Usage, c.Cost)
+				if c.Why == CompactAsked {
+					r.Answer = c.Summary
+				}
+			}
 		case tenon.EventDone:
 			var d tenon.DoneData
 			if json.Unmarshal(e.Data, &d) == nil {

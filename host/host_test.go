@@ -288,7 +288,7 @@ func TestSessionGoesOn(t *testing.T) {
 	if second.Session != first.Session || second.Answer != "two" {
 		t.Fatalf("session %s after %s, answer %q", second.Session, first.Session, second.Answer)
 	}
-	msgs, err := h.Messages(t.Context(), first.Session)
+	msgs, err := h.Messages(t.Context(), first.Session, false)
 	if err != nil {
 		t.Fatal(err)
 	}

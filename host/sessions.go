@@ -57,8 +57,8 @@ func (h *Host) Sessions(ctx context.Context, limit int) ([]tenon.Session, error)
 }
 
 // Messages returns a session's conversation up to its head: all that was said, or,
-// with context, what the model sees of it after compactions.
-func (h *Host) Messages(ctx context.Context, session string, context bool) ([]*tenon.Message, error) {
+// with seen, what the model sees of it after compactions.
+func (h *Host) Messages(ctx context.Context, session string, seen bool) ([]*tenon.Message, error) {
 	s, err := h.store.Session(ctx, session)
 	if err != nil || s.Head == "" {
 		return nil, err
@@ -67,7 +67,7 @@ func (h *Host) Messages(ctx context.Context, session string, context bool) ([]*t
 	switch {
 	case err != nil:
 		return nil, err
-	case context:
+	case seen:
 		return state.Messages(), nil
 	}
 	return state.History(), nil

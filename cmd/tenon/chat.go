@@ -20,7 +20,8 @@ func newChat(a *app) *cobra.Command {
 		Use:   "chat [flags]",
 		Short: "Talk with an agent: the same as run, question after question",
 		Long: "Reads questions, one a line, and answers each in the same session. It also takes questions from a pipe.\n\n" +
-			"  /tools    what the agent can call\n  /session  the session's id, to go on later with -s\n  /help     these words\n  /exit     the end, as is Ctrl-D\n\n" +
+			"  /tools    what the agent can call\n  /session  the session's id, to go on later with -s\n" +
+			"  /compact  put a summary in the place of what was said, for the model\n  /help     these words\n  /exit     the end, as is Ctrl-D\n\n" +
 			"What is typed at a terminal while an answer is under way is told to the model before its next request.\n" +
 			"Ctrl-C stops the answer under way; at the prompt it ends the conversation.",
 		Example: "  tenon chat\n  tenon chat -s -1\n  printf 'Hello\\nAnd in Paris?\\n' | tenon chat --model demo",
@@ -36,7 +37,7 @@ func newChat(a *app) *cobra.Command {
 	return cmd
 }
 
-const chatHelp = "/tools    what the agent can call\n/session  the session's id\n/help     these words\n/exit     the end"
+const chatHelp = "/tools    what the agent can call\n/session  the session's id\n/compact  put a summary in the place of what was said, for the model\n/help     these words\n/exit     the end"
 
 func (a *app) chat(ctx context.Context, q *asking) (err error) {
 	h, err := a.open(ctx, q.opening("chat"))
@@ -130,6 +131,12 @@ func (a *app) chatWord(ctx context.Context, h *host.Host, q *asking, text string
 			return err
 		}
 		a.note("%s", s.ID)
+	case "/compact":
+		if q.session == "" {
+			a.note("nothing was said yet")
+			return nil
+		}
+		return a.compact(ctx, h, q.session, q.model)
 	case "/tools":
 		snapshot, problems, err := h.Tools(ctx)
 		a.problems(problems)
@@ -143,7 +150,7 @@ func (a *app) chatWord(ctx context.Context, h *host.Host, q *asking, text string
 			a.note("%s  %s", safeLine(t.Name), shorten(safeLine(firstLine(t.Description)), a.width()-len(t.Name)-3))
 		}
 	default:
-		a.note("there is no %s%s", text, didYouMean(text, []string{"/tools", "/session", "/help", "/exit"}))
+		a.note("there is no %s%s", text, didYouMean(text, []string{"/tools", "/session", "/compact", "/help", "/exit"}))
 	}
 	return nil
 }

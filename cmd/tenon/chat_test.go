@@ -77,7 +77,7 @@ func TestTypedDuringAnAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, errs.String())
 	}
-	messages, err := h.Messages(t.Context(), run.Session)
+	messages, err := h.Messages(t.Context(), run.Session, false)
 	if err != nil {
 		t.Fatal(err)
 	}

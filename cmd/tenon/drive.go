@@ -139,6 +139,9 @@ func (a *app) summary(r agent.Report) {
 	if n := r.Usage.Input + r.Usage.Output; n > 0 {
 		parts = append(parts, strconv.Itoa(n)+" tokens")
 	}
+	if r.Cost != nil {
+		parts = append(parts, r.Cost.String())
+	}
 	if !a.talking {
 		parts = append(parts, "tenon run -s "+r.Session+" goes on")
 	}

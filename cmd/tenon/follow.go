@@ -96,12 +96,32 @@ func (f *follower) show(e tenon.Event) error {
 		f.done = nil
 	case agent.EventMessage:
 		f.message(e)
+	case agent.EventCompacted:
+		f.compacted(e)
 	default:
 		if strings.Contains(e.Step, ".") {
 			f.tool(e)
 		}
 	}
 	return nil
+}
+
+// compacted tells that the model sees less from here on.
+func (f *follower) compacted(e tenon.Event) {
+	var c agent.Compacted
+	if json.Unmarshal(e.Data, &c) != nil || f.a.quiet {
+		return
+	}
+	f.settle()
+	fmt.Fprintln(f.a.err, f.a.errStyle(dim, compactedText(c)))
+}
+
+// compactedText says what a compaction did.
+func compactedText(c agent.Compacted) string {
+	if c.Cut == 0 {
+		return "● the results of older tool calls are left out from here on"
+	}
+	return "● a summary stands for the first " + plural(c.Cut, "message") + " from here on"
 }
 
 // delta prints a piece of the answer.

@@ -16,7 +16,7 @@ import (
 
 func newSessions(a *app) *cobra.Command {
 	cmd := group("sessions", "Conversations: list, show", "session")
-	cmd.AddCommand(newSessionsList(a), newSessionsShow(a))
+	cmd.AddCommand(newSessionsList(a), newSessionsShow(a), newSessionsCompact(a))
 	return cmd
 }
 
@@ -58,14 +58,14 @@ type sessionInfo struct {
 }
 
 func newSessionsShow(a *app) *cobra.Command {
-	var calls bool
+	var calls, seen bool
 	cmd := &cobra.Command{
 		Use:   "show [SESSION]",
 		Short: "Show a conversation, or the tool calls made in it",
 		Long: "Shows a conversation, by default the last one: what was asked, what tools were called, what was answered.\n" +
 			"With --tools it is the audit record of all its tool calls: server, tool, arguments, who decided, outcome,\n" +
 			"duration and a hash of the result. SESSION is an id, the beginning of one, or -1 for the last.",
-		Example: "  tenon sessions show\n  tenon sessions show -1 --tools -o json",
+		Example: "  tenon sessions show\n  tenon sessions show -1 --tools -o json\n  tenon sessions show -1 --context",
 		Args:    args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			h, err := a.open(cmd.Context(), opening{})
@@ -80,10 +80,11 @@ func newSessionsShow(a *app) *cobra.Command {
 			if calls {
 				return a.sessionCalls(cmd.Context(), h, s)
 			}
-			return a.showSession(cmd.Context(), h, s)
+			return a.showSession(cmd.Context(), h, s, seen)
 		},
 	}
 	cmd.Flags().BoolVar(&calls, "tools", false, "the audit record of the tool calls")
+	cmd.Flags().BoolVar(&seen, "context", false, "what the model sees, after compactions, in place of all that was said")
 	return cmd
 }
 
@@ -102,8 +103,8 @@ func (a *app) sessionCalls(ctx context.Context, h *host.Host, s tenon.Session) e
 	})
 }
 
-func (a *app) showSession(ctx context.Context, h *host.Host, s tenon.Session) error {
-	messages, err := h.Messages(ctx, s.ID)
+func (a *app) showSession(ctx context.Context, h *host.Host, s tenon.Session, seen bool) error {
+	messages, err := h.Messages(ctx, s.ID, seen)
 	if err != nil {
 		return err
 	}
@@ -148,4 +149,57 @@ func (a *app) showMessage(b *strings.Builder, m *tenon.Message) {
 			fmt.Fprintf(b, "  %s %s\n", a.outStyle(mark, "→"), a.outStyle(dim, shorten(safeLine(r.Text()), resultShown)))
 		}
 	}
+}
+
+func newSessionsCompact(a *app) *cobra.Command {
+	var model string
+	cmd := &cobra.Command{
+		Use:   "compact [SESSION]",
+		Short: "Put a summary in the place of a conversation, for the model",
+		Long: "Has a model sum up a conversation, by default the last one. From then on the model sees the summary; what was\n" +
+			"said stays and is shown by tenon sessions show, what the model sees by tenon sessions show --context.",
+		Example: "  tenon sessions compact\n  tenon sessions compact -1 --model anthropic/claude-haiku-4-5",
+		Args:    args(0, 1, ""),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			h, err := a.open(cmd.Context(), opening{})
+			if err != nil {
+				return err
+			}
+			defer closing(h, &err)
+			return a.compact(cmd.Context(), h, ref(args), model)
+		},
+	}
+	cmd.Flags().StringVar(&model, "model", "", "`MODEL` that writes the summary (default the agent's)")
+	return cmd
+}
+
+// compact makes a session's conversation shorter and prints the summary.
+func (a *app) compact(ctx context.Context, h *host.Host, session, model string) error {
+	run, err := h.Compact(ctx, session, model)
+	if err != nil {
+		return err
+	}
+	work, leave := context.WithCancel(context.WithoutCancel(ctx))
+	defer leave()
+	stop := context.AfterFunc(ctx, func() { _ = h.Cancel(work, run.ID, "interrupted at the terminal") })
+	defer stop()
+	for _, err := range h.Events(work, run.ID, 0) {
+		if err != nil {
+			return err
+		}
+	}
+	report, err := h.Report(work, run.ID)
+	if err == nil {
+		err = runError(report)
+	}
+	switch {
+	case err != nil:
+		return err
+	case a.isJSON():
+		return a.printJSON(report)
+	case report.Answer == "":
+		a.note("there is nothing to sum up")
+		return nil
+	}
+	return a.write([]byte(safeText(report.Answer) + "\n"))
 }

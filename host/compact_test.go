@@ -1,0 +1,134 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
+)
+
+// answering is a model in Go.
+type answering func(*tenon.Request) (*tenon.Response, error)
+
+func (answering) Name() string { return "test/answering" }
+
+func (m answering) Generate(_ context.Context, req *tenon.Request) iter.Seq2[tenon.Delta, error] {
+	return func(yield func(tenon.Delta, error) bool) {
+		r, err := m(req)
+		yield(tenon.Delta{Kind: tenon.DeltaResponse, Response: r}, err)
+	}
+}
+
+func says(text string) *tenon.Response {
+	return &tenon.Response{Stop: tenon.StopEnd, Usage: &tenon.Usage{Input: 100, Output: 10},
+		Message: &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{{Type: tenon.PartText, Text: text}}}}
+}
+
+// TestCompact sums a conversation up by the rules and by hand. The model sees less,
+// what was said stays.
+func TestCompact(t *testing.T) {
+	var asked []*tenon.Request
+	m := answering(func(req *tenon.Request) (*tenon.Response, error) {
+		asked = append(asked, req)
+		if last := req.Messages[len(req.Messages)-1].Text(); strings.HasPrefix(last, "<conversation>") {
+			return says("They counted to " + fmt.Sprint(strings.Count(last, "Assistant: ")) + "."), nil
+		}
+		return says(fmt.Sprint(len(req.Messages))), nil
+	})
+	c := &config.Config{Agents: map[string]agent.Config{"default": agent.Config{Compaction: agent.Compaction{At: 100, Keep: 1}}.WithDefaults()}}
+	h, err := host.Open(t.Context(), host.Config{Config: c, Home: t.TempDir(), Model: "m", Models: map[string]tenon.Model{"m": m},
+		LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	var session string
+	for i := range 3 {
+		r, events := ask(t, h, host.Question{Text: fmt.Sprint("question ", i), Session: session})
+		session = r.Session
+		kinds := ""
+		for _, e := range events {
+			if e.Seq > 0 {
+				kinds += e.Kind + ":" + e.Step + " "
+			}
+		}
+		want := "run: started:1 model:1 done: "
+		if i == 2 {
+			want = "run: started:c1 compacted:c1 started:1 model:1 done: "
+			if r.Usage.Input != 200 {
+				t.Errorf("usage %+v does not count the summary", r.Usage)
+			}
+		}
+		if kinds != want {
+			t.Errorf("run %d: %s, want %s", i, kinds, want)
+		}
+	}
+	// question 0 and its answer are summed up, question 1 and its answer are kept.
+	if got := texts(asked[len(asked)-1].Messages); !strings.HasPrefix(got[0], "This is a summary") || !strings.Contains(got[0], "counted to 1.") ||
+		len(got) != 4 || got[1] != "question 1" || got[3] != "question 2" {
+		t.Errorf("the model saw %q", got)
+	}
+	run, err := h.Compact(t.Context(), session, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, _ := follow(t, h, run.ID); r.State != tenon.RunCompleted || !strings.HasPrefix(r.Answer, "They counted to") {
+		t.Errorf("by hand: %+v", r)
+	}
+	all, err := h.Messages(t.Context(), session, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := texts(all); len(got) != 6 || got[0] != "question 0" {
+		t.Errorf("what was said is %q", got)
+	}
+	seen, err := h.Messages(t.Context(), session, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := texts(seen); len(got) != 1 {
+		t.Errorf("what the model sees is %q", got)
+	}
+	if r, _ := ask(t, h, host.Question{Text: "and now?", Session: session}); r.Answer != "2" {
+		t.Errorf("the next run's model saw %s messages, want the summary and the question", r.Answer)
+	}
+	replay(t, h, session)
+}
+
+// replay checks that every run of a session leads to the same commands again.
+func replay(t *testing.T, h *host.Host, session string) {
+	t.Helper()
+	s, err := h.Session(t.Context(), session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id := s.Head; id != ""; {
+		row, err := h.RunRow(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := h.Replay(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, _ := json.Marshal(r); !r.Same {
+			t.Errorf("replay of %s: %s", id, b)
+		}
+		id = row.Parent
+	}
+}
+
+func texts(messages []*tenon.Message) []string {
+	var list []string
+	for _, m := range messages {
+		list = append(list, m.Text())
+	}
+	return list
+}
