@@ -28,7 +28,9 @@ func (s RunState) Ended() bool { return s == RunCompleted || s == RunFailed || s
 type Run struct {
 	ID        string     `json:"id"`
 	Session   string     `json:"session"`
-	Parent    string     `json:"parent,omitempty"` // the run whose conversation this one continues
+	Principal Principal  `json:"principal,omitempty"` // whose run it is
+	Caller    string     `json:"caller,omitempty"`    // the run that called this one as a sub-agent; its id is then Caller/step
+	Parent    string     `json:"parent,omitempty"`    // the run whose conversation this one continues
 	ParentSeq uint64     `json:"parent_seq,omitempty"`
 	Core      string     `json:"core"` // "agent@1": the logic that reads this journal
 	Agent     string     `json:"agent,omitempty"`
@@ -51,15 +53,19 @@ type Waiting struct {
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-// Session is a conversation: a tree of runs.
+// Session is a conversation: a tree of runs. In one that was forked from
+// another, and not been asked anything since, Head is a run of the other one.
 type Session struct {
-	ID      string    `json:"id"`
-	Title   string    `json:"title,omitempty"`
-	Agent   string    `json:"agent,omitempty"`
-	Head    string    `json:"head,omitempty"` // the run that a next question continues
-	Runs    int       `json:"runs"`
-	Created time.Time `json:"created"`
-	Updated time.Time `json:"updated"`
+	ID        string    `json:"id"`
+	Title     string    `json:"title,omitempty"`
+	Agent     string    `json:"agent,omitempty"`
+	Principal Principal `json:"principal,omitempty"` // whose session it is
+	Parent    string    `json:"parent,omitempty"`    // the session that it was forked from
+	Head      string    `json:"head,omitempty"`      // the run that a next question continues
+	HeadSeq   uint64    `json:"head_seq,omitempty"`  // the event up to which Head's journal counts; 0: all of it
+	Runs      int       `json:"runs"`                // without those that runs called
+	Created   time.Time `json:"created"`
+	Updated   time.Time `json:"updated"`
 }
 
 // Verdict is what a rule or a person says about a tool call.

@@ -37,8 +37,10 @@ type Spec struct {
 	Run  tenon.Run       `json:"run"`  // the row as it begins: id, session, parent, core, agent, title
 	Data json.RawMessage `json:"data"` // for the core
 	// Blobs are put into the store together with the first event. They are what
-	// Data names by digest, and no part of the journal.
+	// Data names by digest, and no part of the journal. Uses are the digests of
+	// such blobs that are stored already; Start is not_found where one is not.
 	Blobs [][]byte `json:"-"`
+	Uses  []string `json:"-"`
 }
 
 // NewCore makes the core of a run from its spec. It may read the journals of

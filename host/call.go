@@ -27,12 +27,11 @@ func (h *Host) CallTool(ctx context.Context, name string, args json.RawMessage, 
 		return nil, "", err
 	}
 	spec := agent.DirectSpec{Name: name, Arguments: args, By: string(tenon.PrincipalLocal)}
-	if spec.Tools, err = h.keep(ctx, snapshot); err != nil {
-		return nil, "", err
-	}
+	spec.Tools = snapshot.Digest()
+	h.remember(spec.Tools, snapshot)
 	run := tenon.Run{ID: tenon.NewID("run", h.now()), Core: agent.DirectVersion, Title: shorten("call "+name, titleLen),
 		State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
-	if err := h.engine.Start(ctx, engine.Spec{Run: run, Data: encode(spec)}); err != nil {
+	if err := h.start(ctx, engine.Spec{Run: run, Data: encode(spec)}, snapshot); err != nil {
 		return nil, "", err
 	}
 	result, err := h.followCall(ctx, run.ID, progress)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
@@ -16,7 +15,7 @@ import (
 // from the last ("-1" is the one that was used last).
 func (h *Host) Session(ctx context.Context, ref string) (tenon.Session, error) {
 	if n, err := strconv.Atoi(ref); err == nil && n < 0 {
-		list, err := h.store.Sessions(ctx, -n)
+		list, err := h.store.Sessions(ctx, store.SessionFilter{Limit: -n})
 		if err != nil {
 			return tenon.Session{}, err
 		}
@@ -29,31 +28,24 @@ func (h *Host) Session(ctx context.Context, ref string) (tenon.Session, error) {
 	if tenon.ErrorCode(err) != tenon.CodeNotFound {
 		return s, err
 	}
-	list, lerr := h.store.Sessions(ctx, maxListed)
-	if lerr != nil {
-		return tenon.Session{}, lerr
-	}
-	var found []tenon.Session
-	for _, s := range list {
-		if strings.HasPrefix(s.ID, ref) {
-			found = append(found, s)
-		}
-	}
+	found, err := h.store.Sessions(ctx, store.SessionFilter{Prefix: ref, Limit: 2})
 	switch {
+	case err != nil:
+		return tenon.Session{}, err
 	case ref == "" || len(found) == 0:
 		return tenon.Session{}, tenon.Errorf(tenon.CodeNotFound, "there is no session '%s'; tenon sessions list shows them", ref)
 	case len(found) > 1:
-		return tenon.Session{}, tenon.Errorf(tenon.CodeConflict, "'%s' begins the ids of %d sessions; give more of it", ref, len(found))
+		return tenon.Session{}, tenon.Errorf(tenon.CodeConflict, "'%s' begins the ids of several sessions; give more of it", ref)
 	}
 	return found[0], nil
 }
 
-// maxListed bounds what a look-up by prefix reads.
+// maxListed bounds what is read of a list at a time.
 const maxListed = 10_000
 
 // Sessions returns the sessions, most recently used first.
 func (h *Host) Sessions(ctx context.Context, limit int) ([]tenon.Session, error) {
-	return h.store.Sessions(ctx, limit)
+	return h.store.Sessions(ctx, store.SessionFilter{Limit: limit})
 }
 
 // Messages returns a session's conversation up to its head: all that was said, or,

@@ -82,26 +82,19 @@ func (h *Host) overlays() []catalog.Overlay {
 	return list
 }
 
-// keep stores a snapshot and returns its digest, "" for one without tools.
-func (h *Host) keep(ctx context.Context, s *catalog.Snapshot) (string, error) {
-	if len(s.Tools()) == 0 {
-		return "", nil
-	}
-	if !h.isStored(s.Digest()) {
-		if _, err := h.store.PutBlob(ctx, s.Encode()); err != nil {
-			return "", err
-		}
-		h.markStored(s.Digest())
-	}
-	h.remember(s.Digest(), s)
-	return s.Digest(), nil
-}
-
 // start begins a run with a snapshot, nil for none, which is stored in the same
-// commit as the run.
+// commit as the run. One that was stored before is named only; it is gone where
+// the runs that had it were deleted since.
 func (h *Host) start(ctx context.Context, spec engine.Spec, s *catalog.Snapshot) error {
-	if s == nil || h.isStored(s.Digest()) {
+	if s == nil {
 		return h.engine.Start(ctx, spec)
+	}
+	if h.isStored(s.Digest()) {
+		spec.Uses = []string{s.Digest()}
+		if err := h.engine.Start(ctx, spec); tenon.ErrorCode(err) != tenon.CodeNotFound {
+			return err
+		}
+		spec.Uses = nil
 	}
 	spec.Blobs = [][]byte{s.Encode()}
 	if err := h.engine.Start(ctx, spec); err != nil {

@@ -1,7 +1,7 @@
 // Package store defines what tenon keeps: journals, the rows about runs and
-// sessions, signals on their way to a run, and blobs. The journal is the truth;
-// rows are there to be listed and are written in the same transaction as the
-// events that change them.
+// sessions, signals on their way to a run, blobs, what people allowed for good,
+// and what was spent. The journal is the truth; rows are there to be listed and
+// are written in the same transaction as the events that change them.
 //
 // Several processes may have one store open. Only the owner of a run appends to
 // its journal; UNIQUE(run, seq) is the last fence. What a caller was told is
@@ -23,12 +23,19 @@ import (
 type Append struct {
 	// Create is the run's row, for its first append only. It fails with conflict
 	// if the run exists, or if Exclusive is set and the session has another run
-	// that has not ended.
+	// that has not ended. Runs with a Caller are a part of that run: they are
+	// never in the way, nothing is in theirs, and the session neither counts them
+	// nor has them for its head. An import writes a whole journal with its row.
 	Create    *tenon.Run
 	Exclusive bool
-	Blobs     [][]byte // for Create only: see [Blobs.PutBlob]
-	Run       string
-	Events    []tenon.Event // Seq consecutive from the last one; time set; may be empty
+	// Blobs and Uses are for Create only: what the run needs beside its events
+	// (see [Blobs]), and the digests of such blobs that are stored already. One
+	// that is not (no more, if its last run was deleted) is not_found.
+	Blobs [][]byte
+	Uses  []string
+
+	Run    string
+	Events []tenon.Event // Seq consecutive from the last one; time set; may be empty
 	// State, Stop and Waiting are the run's row after the append. With a zero
 	// State the row stays as it is, which is cheaper: only set what changes.
 	State   tenon.RunState
@@ -44,6 +51,8 @@ type Store interface {
 	Inbox
 	Sessions
 	Blobs
+	Grants
+	Budgets
 	Leases
 	// Close waits for writes under way and closes the store.
 	Close() error
@@ -71,12 +80,15 @@ type Journal interface {
 
 // RunFilter selects runs. Zero fields select all.
 type RunFilter struct {
-	Session string
-	State   tenon.RunState
-	Parent  string
-	Prefix  string // of the id
-	Before  string // ids below this one
-	Limit   int    // 0 means 100
+	Session   string
+	Principal tenon.Principal
+	State     tenon.RunState
+	Parent    string
+	Caller    string // only runs that this one called
+	Top       bool   // only runs that no run called
+	Prefix    string // of the id
+	Before    string // ids below this one
+	Limit     int    // 0 means 100
 }
 
 // Signal is a signal on its way to the owner of a run.
@@ -111,19 +123,33 @@ type Inbox interface {
 
 // Sessions keeps conversations.
 type Sessions interface {
-	// PutSession inserts a session's row or replaces its title, agent, head and
-	// times. Runs is counted by the store.
+	// PutSession inserts a session's row or replaces all of it but Runs, which the
+	// store counts.
 	PutSession(ctx context.Context, s tenon.Session) error
 	// Session returns one by id. Errors: not_found.
 	Session(ctx context.Context, id string) (tenon.Session, error)
-	// Sessions returns the rows, most recently updated first; limit 0 means 100.
-	Sessions(ctx context.Context, limit int) ([]tenon.Session, error)
+	// Sessions returns rows, most recently updated first. Errors: not_found (the
+	// session of Before).
+	Sessions(ctx context.Context, f SessionFilter) ([]tenon.Session, error)
 }
 
-// Blobs keeps large values by the digest of their content.
+// SessionFilter selects sessions. Zero fields select all.
+type SessionFilter struct {
+	Principal     tenon.Principal
+	Parent        string    // only those forked from this session
+	Prefix        string    // of the id
+	UpdatedBefore time.Time // only those that nothing has changed since
+	Before        string    // the id of a session: only those that come after it in the list (paging)
+	Limit         int       // 0 means 100
+}
+
+// Blobs keeps large values by the digest of their content, equal ones once. A
+// blob belongs to the runs that it was stored for, and stays until the last of
+// them is deleted.
 type Blobs interface {
-	// PutBlob stores data once and returns "sha256:" and its hex digest.
-	PutBlob(ctx context.Context, data []byte) (digest string, err error)
+	// PutBlob stores data for a run and returns "sha256:" and its hex digest.
+	// Errors: not_found (the run).
+	PutBlob(ctx context.Context, run string, data []byte) (digest string, err error)
 	// Blob returns the data. Errors: not_found, store (the content does not
 	// match its digest).
 	Blob(ctx context.Context, digest string) ([]byte, error)

@@ -29,6 +29,7 @@ type driver struct {
 	core    tenon.Core
 	create  *tenon.Run // the row, until it is stored
 	blobs   [][]byte   // to store with it
+	uses    []string   // of the blobs that are stored already
 	row     tenon.Run  // as it is to be
 	stored  rowState   // and as it is in the store
 	seq     uint64     // of the last event applied

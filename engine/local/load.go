@@ -56,7 +56,7 @@ func (d *driver) open(ctx context.Context, spec *engine.Spec) error {
 	if d.core, err = d.e.c.NewCore(ctx, *spec); err != nil {
 		return err
 	}
-	d.row, d.create, d.blobs = r, &r, spec.Blobs
+	d.row, d.create, d.blobs, d.uses = r, &r, spec.Blobs, spec.Uses
 	return d.record(tenon.Event{Kind: tenon.EventRun, Data: data})
 }
 

@@ -63,7 +63,7 @@ func (d *driver) flush(ctx context.Context) error {
 
 // store writes the pending events and the row, if there is anything new.
 func (d *driver) store(ctx context.Context) ([]tenon.Event, error) {
-	a := store.Append{Run: d.id, Events: d.pending, Create: d.create, Exclusive: d.create != nil, Blobs: d.blobs, Taken: d.taken}
+	a := store.Append{Run: d.id, Events: d.pending, Create: d.create, Exclusive: d.create != nil, Blobs: d.blobs, Uses: d.uses, Taken: d.taken}
 	if d.create != nil || d.rowChanged() {
 		a.State, a.Stop, a.Waiting = d.row.State, d.row.Stop, d.waits
 	}
@@ -80,7 +80,7 @@ func (d *driver) store(ctx context.Context) ([]tenon.Event, error) {
 		d.taken = map[string]uint64{}
 	}
 	if d.create != nil {
-		d.create, d.blobs = nil, nil
+		d.create, d.blobs, d.uses = nil, nil, nil
 		close(d.ready)
 	}
 	return events, nil

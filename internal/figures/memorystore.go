@@ -14,12 +14,17 @@ import (
 // memoryStore is the least that a host takes for a store: journals and blobs in
 // memory, no sessions, and nobody who signals.
 type memoryStore struct {
-	store.Inbox // without any signals, so none of its other methods is called
+	store.Inbox   // without any signals, so none of its other methods is called
+	grants        // nobody asks for one
+	store.Budgets // nothing is limited
 
 	mu    sync.Mutex
 	runs  map[string]*memoryRun
 	blobs map[string][]byte
 }
+
+// grants is embedded under a name that is not that of its method.
+type grants = store.Grants
 
 type memoryRun struct {
 	row    tenon.Run
@@ -41,6 +46,11 @@ func (m *memoryStore) Append(_ context.Context, a store.Append) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if a.Create != nil {
+		for _, digest := range a.Uses {
+			if m.blobs[digest] == nil {
+				return tenon.Errorf(tenon.CodeNotFound, "no blob %s", digest)
+			}
+		}
 		m.runs[a.Run] = &memoryRun{row: *a.Create}
 		for _, data := range a.Blobs {
 			m.blobs[fmt.Sprintf("sha256:%x", sha256.Sum256(data))] = data
@@ -99,7 +109,7 @@ func (m *memoryStore) Held(string) (bool, error) { return false, nil }
 func (m *memoryStore) Changed(context.Context) <-chan struct{} { return make(chan struct{}) }
 
 // PutBlob implements [store.Blobs].
-func (m *memoryStore) PutBlob(_ context.Context, data []byte) (string, error) {
+func (m *memoryStore) PutBlob(_ context.Context, _ string, data []byte) (string, error) {
 	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(data))
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -126,7 +136,9 @@ func (m *memoryStore) Session(_ context.Context, id string) (tenon.Session, erro
 }
 
 // Sessions implements [store.Sessions].
-func (m *memoryStore) Sessions(context.Context, int) ([]tenon.Session, error) { return nil, nil }
+func (m *memoryStore) Sessions(context.Context, store.SessionFilter) ([]tenon.Session, error) {
+	return nil, nil
+}
 
 // Close implements [store.Store].
 func (m *memoryStore) Close() error { return nil }

@@ -37,9 +37,16 @@ func (s *Store) Append(ctx context.Context, a store.Append) error {
 		}
 	}
 	rows := rowsOf(a.Events)
-	blobs := make([]blob, len(a.Blobs))
-	for i, data := range a.Blobs {
-		blobs[i] = blobOf(data)
+	blobs := make([]blob, 0, len(a.Blobs)+len(a.Uses))
+	for _, data := range a.Blobs {
+		blobs = append(blobs, blobOf(data))
+	}
+	for _, digest := range a.Uses {
+		sum, ok := digestOf(digest)
+		if !ok {
+			return noBlob(digest)
+		}
+		blobs = append(blobs, blob{digest: sum})
 	}
 	return s.submit(ctx, func(w *writer) error { return w.append(&a, rows, blobs, waiting) })
 }
@@ -117,13 +124,25 @@ func (w *writer) create(a *store.Append, blobs []blob, waiting []byte) (*positio
 	if r.State == "" {
 		r.State = tenon.RunWorking
 	}
-	if a.Exclusive && r.Session != "" {
+	if a.Exclusive && r.Session != "" && r.Caller == "" {
 		var other string
 		switch err := w.stmts.busy.scan([]any{r.Session}, &other); {
 		case err == nil:
 			return nil, refuse(tenon.CodeConflict, "session %s is at work on run %s; wait for its end, or cancel it: tenon runs cancel %s", r.Session, other, other)
 		case !errors.Is(err, sql.ErrNoRows):
 			return nil, err
+		}
+	}
+	for _, b := range blobs {
+		if b.data != nil {
+			continue
+		}
+		var there bool
+		if err := w.stmts.isBlob.scan([]any{b.digest}, &there); err != nil {
+			return nil, err
+		}
+		if !there {
+			return nil, refuse(tenon.CodeNotFound, "run %s: no blob %s", a.Run, digestName(b.digest))
 		}
 	}
 	if r.Created.IsZero() {
@@ -133,7 +152,7 @@ func (w *writer) create(a *store.Append, blobs []blob, waiting []byte) (*positio
 		r.Updated = r.Created
 	}
 	created, updated := nanos(r.Created), nanos(r.Updated)
-	res, err := w.stmts.insertRun.exec(r.ID, r.Session, r.Parent, int64(r.ParentSeq), r.Core, r.Agent, r.Model, r.Title,
+	res, err := w.stmts.insertRun.exec(r.ID, r.Session, string(r.Principal), r.Caller, r.Parent, int64(r.ParentSeq), r.Core, r.Agent, r.Model, r.Title,
 		string(r.State), string(r.Stop), created, updated, waiting)
 	if err != nil {
 		return nil, err
@@ -142,13 +161,13 @@ func (w *writer) create(a *store.Append, blobs []blob, waiting []byte) (*positio
 	if err != nil {
 		return nil, err
 	}
-	if r.Session != "" {
-		if _, err := w.stmts.headSession.exec(r.Session, r.Title, r.Agent, r.ID, created, updated); err != nil {
+	if r.Session != "" && r.Caller == "" {
+		if _, err := w.stmts.headSession.exec(r.Session, r.Title, r.Agent, string(r.Principal), r.ID, created, updated); err != nil {
 			return nil, err
 		}
 	}
 	for _, b := range blobs {
-		if err := w.blob(b); err != nil {
+		if err := w.blob(n, b); err != nil {
 			return nil, err
 		}
 	}

@@ -77,7 +77,7 @@ func (s *Store) scanEvents(ctx context.Context, rows *sql.Rows, events []tenon.E
 	return events, nil
 }
 
-const selectRuns = `SELECT id, session, parent, parent_seq, core, agent, model, title, state, stop, created,
+const selectRuns = `SELECT id, session, principal, caller, parent, parent_seq, core, agent, model, title, state, stop, created,
 	max(updated, coalesce((SELECT e.last FROM events e WHERE e.run = runs.n ORDER BY e.seq DESC LIMIT 1), 0)),
 	coalesce((SELECT e.seq + e.n - 1 FROM events e WHERE e.run = runs.n ORDER BY e.seq DESC LIMIT 1), 0), waiting FROM runs`
 
@@ -107,6 +107,15 @@ func (s *Store) Runs(ctx context.Context, f store.RunFilter) ([]tenon.Run, error
 	if f.Parent != "" {
 		add("parent = ?", f.Parent)
 	}
+	if f.Principal != "" {
+		add("principal = ?", string(f.Principal))
+	}
+	if f.Caller != "" {
+		add("caller = ?", f.Caller)
+	}
+	if f.Top {
+		where = append(where, "caller = ''")
+	}
 	if f.Prefix != "" {
 		add("id >= ?", f.Prefix)
 		add("instr(id, ?) = 1", f.Prefix)
@@ -130,7 +139,7 @@ func (s *Store) runs(ctx context.Context, query string, args ...any) ([]tenon.Ru
 		var r tenon.Run
 		var created, updated int64
 		var waiting []byte
-		if err := rows.Scan(&r.ID, &r.Session, &r.Parent, &r.ParentSeq, &r.Core, &r.Agent, &r.Model, &r.Title,
+		if err := rows.Scan(&r.ID, &r.Session, &r.Principal, &r.Caller, &r.Parent, &r.ParentSeq, &r.Core, &r.Agent, &r.Model, &r.Title,
 			&r.State, &r.Stop, &created, &updated, &r.Seq, &waiting); err != nil {
 			return s.readError(ctx, err)
 		}

@@ -2,13 +2,11 @@ package sqlite
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
-	"fmt"
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/store"
 )
 
 // PutSession implements [store.Sessions].
@@ -23,12 +21,13 @@ func (s *Store) PutSession(ctx context.Context, v tenon.Session) error {
 		v.Updated = v.Created
 	}
 	return s.submit(ctx, func(w *writer) error {
-		_, err := w.stmts.putSession.exec(v.ID, v.Title, v.Agent, v.Head, nanos(v.Created), nanos(v.Updated))
+		_, err := w.stmts.putSession.exec(v.ID, v.Title, v.Agent, string(v.Principal), v.Parent, v.Head, int64(v.HeadSeq),
+			nanos(v.Created), nanos(v.Updated))
 		return err
 	})
 }
 
-const selectSessions = `SELECT id, title, agent, head, runs, created, updated FROM sessions`
+const selectSessions = `SELECT id, title, agent, principal, parent, head, head_seq, runs, created, updated FROM sessions`
 
 // Session implements [store.Sessions].
 func (s *Store) Session(ctx context.Context, id string) (tenon.Session, error) {
@@ -43,11 +42,37 @@ func (s *Store) Session(ctx context.Context, id string) (tenon.Session, error) {
 }
 
 // Sessions implements [store.Sessions].
-func (s *Store) Sessions(ctx context.Context, limit int) ([]tenon.Session, error) {
-	if limit <= 0 {
-		limit = 100
+func (s *Store) Sessions(ctx context.Context, f store.SessionFilter) ([]tenon.Session, error) {
+	var where []string
+	var args []any
+	add := func(cond string, arg ...any) { where, args = append(where, cond), append(args, arg...) }
+	if f.Before != "" {
+		last, err := s.Session(ctx, f.Before)
+		if err != nil {
+			return nil, err
+		}
+		add("(updated, id) < (?, ?)", nanos(last.Updated), last.ID)
 	}
-	return s.sessions(ctx, selectSessions+fmt.Sprint(" ORDER BY updated DESC, id DESC LIMIT ", limit))
+	if f.Principal != "" {
+		add("principal = ?", string(f.Principal))
+	}
+	if f.Parent != "" {
+		add("parent = ?", f.Parent)
+	}
+	if f.Prefix != "" {
+		add("id >= ? AND instr(id, ?) = 1", f.Prefix, f.Prefix)
+	}
+	if !f.UpdatedBefore.IsZero() {
+		add("updated < ?", nanos(f.UpdatedBefore))
+	}
+	q := selectSessions
+	if len(where) > 0 {
+		q += " WHERE " + strings.Join(where, " AND ")
+	}
+	if f.Limit <= 0 {
+		f.Limit = 100
+	}
+	return s.sessions(ctx, q+" ORDER BY updated DESC, id DESC LIMIT ?", append(args, f.Limit)...)
 }
 
 func (s *Store) sessions(ctx context.Context, query string, args ...any) ([]tenon.Session, error) {
@@ -55,7 +80,7 @@ func (s *Store) sessions(ctx context.Context, query string, args ...any) ([]teno
 	err := s.each(ctx, query, args, func(rows *sql.Rows) error {
 		var v tenon.Session
 		var created, updated int64
-		if err := rows.Scan(&v.ID, &v.Title, &v.Agent, &v.Head, &v.Runs, &created, &updated); err != nil {
+		if err := rows.Scan(&v.ID, &v.Title, &v.Agent, &v.Principal, &v.Parent, &v.Head, &v.HeadSeq, &v.Runs, &created, &updated); err != nil {
 			return s.readError(ctx, err)
 		}
 		v.Created, v.Updated = fromNanos(created), fromNanos(updated)
@@ -63,59 +88,4 @@ func (s *Store) sessions(ctx context.Context, query string, args ...any) ([]teno
 		return nil
 	})
 	return list, err
-}
-
-const digestPrefix = "sha256:"
-
-func digestName(sum []byte) string { return digestPrefix + hex.EncodeToString(sum) }
-
-// PutBlob implements [store.Blobs].
-func (s *Store) PutBlob(ctx context.Context, data []byte) (string, error) {
-	b := blobOf(data)
-	if err := s.submit(ctx, func(w *writer) error { return w.blob(b) }); err != nil {
-		return "", err
-	}
-	return digestName(b.digest), nil
-}
-
-type blob struct{ digest, data []byte }
-
-func blobOf(data []byte) blob {
-	sum := sha256.Sum256(data)
-	if data == nil {
-		data = []byte{}
-	}
-	return blob{sum[:], data}
-}
-
-func (w *writer) blob(b blob) error {
-	_, err := w.stmts.insertBlob.exec(b.digest, b.data)
-	return err
-}
-
-// Blob implements [store.Blobs].
-func (s *Store) Blob(ctx context.Context, digest string) ([]byte, error) {
-	want, err := hex.DecodeString(strings.TrimPrefix(digest, digestPrefix))
-	if err != nil || !strings.HasPrefix(digest, digestPrefix) {
-		return nil, tenon.Errorf(tenon.CodeNotFound, "no blob %q: a digest is sha256: and 64 hex digits", digest)
-	}
-	var data []byte
-	there := false
-	err = s.each(ctx, "SELECT data FROM blobs WHERE digest = ?", []any{want}, func(rows *sql.Rows) error {
-		there = true
-		if err := rows.Scan(&data); err != nil {
-			return s.readError(ctx, err)
-		}
-		return nil
-	})
-	switch {
-	case err != nil:
-		return nil, err
-	case !there:
-		return nil, tenon.Errorf(tenon.CodeNotFound, "no blob %s", digest)
-	}
-	if sum := sha256.Sum256(data); string(sum[:]) != string(want) {
-		return nil, s.damaged("blob " + digest)
-	}
-	return data, nil
 }

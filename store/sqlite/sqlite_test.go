@@ -39,6 +39,19 @@ func mustOpen(t *testing.T, path string, steps []string) *Store {
 	return s
 }
 
+// putBlob stores a blob for a run of its own.
+func putBlob(t *testing.T, s *Store, data []byte) (digest string) {
+	t.Helper()
+	err := s.Append(t.Context(), store.Append{Create: &tenon.Run{ID: "blob"}, Run: "blob"})
+	if err == nil {
+		digest, err = s.PutBlob(t.Context(), "blob", data)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return digest
+}
+
 func TestModes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "home", "tenon.db")
 	s := mustOpen(t, path, migrations)
@@ -67,52 +80,6 @@ func TestModes(t *testing.T) {
 			t.Errorf("%s is %s, want %s", pragma, got, want)
 		}
 	}
-}
-
-func TestMigrate(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "tenon.db")
-	two := append(migrations[:1:1], "ALTER TABLE sessions ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'")
-	old := mustOpen(t, path, migrations[:1])
-	if err := old.PutSession(t.Context(), tenon.Session{ID: "s", Title: "kept"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := old.Close(); err != nil {
-		t.Fatal(err)
-	}
-
-	t.Run("fails_whole", func(t *testing.T) {
-		broken := append(two[:2:2], "ALTER TABLE nothing RENAME TO something")
-		if _, err := open(t.Context(), Config{Path: path}, broken, false); tenon.ErrorCode(err) != tenon.CodeStore {
-			t.Fatalf("a broken migration: %v", err)
-		}
-		s := mustOpen(t, path, migrations[:1]) // still version 1
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-	})
-	t.Run("older", func(t *testing.T) {
-		s := mustOpen(t, path, two)
-		var colour string
-		if err := s.read.QueryRow("SELECT colour FROM sessions WHERE title = 'kept'").Scan(&colour); err != nil || colour != "red" {
-			t.Errorf("colour %q, %v", colour, err)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-		backup := mustOpen(t, path+".v1.bak", migrations[:1])
-		if v, err := backup.Session(t.Context(), "s"); err != nil || v.Title != "kept" {
-			t.Errorf("backup: %+v, %v", v, err)
-		}
-		if info, err := os.Stat(path + ".v1.bak"); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("backup: %v, %v", info, err)
-		}
-	})
-	t.Run("newer", func(t *testing.T) {
-		_, err := open(t.Context(), Config{Path: path}, migrations[:1], false)
-		if tenon.ErrorCode(err) != tenon.CodeStore || !strings.Contains(err.Error(), "version 2") || !strings.Contains(err.Error(), "use a newer tenon") {
-			t.Errorf("a newer store: %v", err)
-		}
-	})
 }
 
 func TestOpenErrors(t *testing.T) {
@@ -189,10 +156,7 @@ func TestFull(t *testing.T) {
 // TestDamagedBlob changes a blob behind the store's back.
 func TestDamagedBlob(t *testing.T) {
 	s := mustOpen(t, filepath.Join(t.TempDir(), "tenon.db"), migrations)
-	digest, err := s.PutBlob(t.Context(), []byte("whole"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	digest := putBlob(t, s, []byte("whole"))
 	if err := s.submit(t.Context(), func(w *writer) error {
 		_, err := w.conn.ExecContext(context.Background(), "UPDATE blobs SET data = x'00'")
 		return err

@@ -18,13 +18,16 @@ type statements struct {
 	insertRun, updateRun      statement
 	insertEvents              direct
 	insertBlob                statement
+	runBlob, isBlob           statement
 	headSession, touchSession statement
 	putSession                statement
 	putSignal, settleSignal   statement
+
+	rare map[string]*sql.Stmt // by text
 }
 
 func newStatements(conn *sql.Conn) statements {
-	st := statements{conn: conn}
+	st := statements{conn: conn, rare: map[string]*sql.Stmt{}}
 	for _, p := range []struct {
 		dest *statement
 		sql  string
@@ -35,18 +38,23 @@ func newStatements(conn *sql.Conn) statements {
 		{&st.version, "PRAGMA data_version"},
 		{&st.position, `SELECT n, coalesce((SELECT e.seq + e.n - 1 FROM events e WHERE e.run = runs.n ORDER BY e.seq DESC LIMIT 1), 0)
 			FROM runs WHERE id = ?`},
-		{&st.busy, `SELECT id FROM runs WHERE session = ? AND state IN ('working', 'input_required') LIMIT 1`},
+		{&st.busy, `SELECT id FROM runs WHERE session = ? AND state IN ('working', 'input_required') AND caller = '' LIMIT 1`},
 		{&st.insertRun, `INSERT INTO runs
-			(id, session, parent, parent_seq, core, agent, model, title, state, stop, created, updated, waiting)
-			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)`},
+			(id, session, principal, caller, parent, parent_seq, core, agent, model, title, state, stop, created, updated, waiting)
+			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`},
 		{&st.updateRun, `UPDATE runs SET state = ?, stop = ?, waiting = ?, updated = ? WHERE n = ?`},
 		{&st.insertBlob, `INSERT INTO blobs (digest, data) VALUES (?, ?) ON CONFLICT DO NOTHING`},
-		{&st.headSession, `INSERT INTO sessions (id, title, agent, head, runs, created, updated) VALUES (?,?,?,?,1,?,?)
-			ON CONFLICT (id) DO UPDATE SET head = excluded.head, runs = runs + 1, updated = excluded.updated,
-				title = iif(title = '', excluded.title, title), agent = iif(agent = '', excluded.agent, agent)`},
+		{&st.runBlob, `INSERT INTO run_blobs (run, blob) VALUES (?, ?) ON CONFLICT DO NOTHING`},
+		{&st.isBlob, `SELECT EXISTS (SELECT 1 FROM blobs WHERE digest = ?)`},
+		{&st.headSession, `INSERT INTO sessions (id, title, agent, principal, head, runs, created, updated) VALUES (?,?,?,?,?,1,?,?)
+			ON CONFLICT (id) DO UPDATE SET head = excluded.head, head_seq = 0, runs = runs + 1, updated = max(updated, excluded.updated),
+				title = iif(title = '', excluded.title, title), agent = iif(agent = '', excluded.agent, agent),
+				principal = iif(principal = '', excluded.principal, principal)`},
 		{&st.touchSession, `UPDATE sessions SET updated = max(updated, ?) WHERE id = (SELECT session FROM runs WHERE n = ?)`},
-		{&st.putSession, `INSERT INTO sessions (id, title, agent, head, runs, created, updated) VALUES (?,?,?,?,0,?,?)
-			ON CONFLICT (id) DO UPDATE SET title = excluded.title, agent = excluded.agent, head = excluded.head,
+		{&st.putSession, `INSERT INTO sessions (id, title, agent, principal, parent, head, head_seq, runs, created, updated)
+			VALUES (?,?,?,?,?,?,?,0,?,?)
+			ON CONFLICT (id) DO UPDATE SET title = excluded.title, agent = excluded.agent, principal = excluded.principal,
+				parent = excluded.parent, head = excluded.head, head_seq = excluded.head_seq,
 				created = excluded.created, updated = excluded.updated`},
 		{&st.putSignal, `INSERT INTO signals (id, run, kind, step, by, data, time, seq) VALUES (?,?,?,?,?,?,?,0)
 			ON CONFLICT (id) DO NOTHING`},
@@ -61,12 +69,15 @@ func newStatements(conn *sql.Conn) statements {
 // close ends the statements, without which the connection would stay open.
 func (st *statements) close() {
 	for _, s := range []*statement{&st.begin, &st.commit, &st.rollback, &st.version, &st.position, &st.busy, &st.insertRun, &st.updateRun,
-		&st.insertBlob, &st.headSession, &st.touchSession, &st.putSession, &st.putSignal, &st.settleSignal} {
+		&st.insertBlob, &st.runBlob, &st.isBlob, &st.headSession, &st.touchSession, &st.putSession, &st.putSignal, &st.settleSignal} {
 		if s.stmt != nil {
 			_ = s.stmt.Close() // nothing is under way
 		}
 	}
 	st.insertEvents.close()
+	for _, s := range st.rare {
+		_ = s.Close() // nothing is under way
+	}
 }
 
 // statement is one of the writer's. Its use does not end early: the write that
@@ -149,4 +160,57 @@ func (d *direct) close() {
 	if c, ok := d.stmt.(driver.Stmt); ok {
 		_ = c.Close() // nothing is under way
 	}
+}
+
+// rare returns a statement of one of the rarer writes, whose texts are constant.
+func (w *writer) rare(query string) (*sql.Stmt, error) {
+	if stmt := w.stmts.rare[query]; stmt != nil {
+		return stmt, nil
+	}
+	stmt, err := w.conn.PrepareContext(context.Background(), query)
+	if err == nil {
+		w.stmts.rare[query] = stmt
+	}
+	return stmt, err
+}
+
+// exec does one of the rarer writes and returns how many rows it changed.
+func (w *writer) exec(query string, args ...any) (changed int64, err error) {
+	stmt, err := w.rare(query)
+	if err != nil {
+		return 0, err
+	}
+	res, err := stmt.Exec(args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// query reads what one of the rarer writes needs to know.
+func (w *writer) query(query string, args []any, row func(*sql.Rows) error) error {
+	stmt, err := w.rare(query)
+	if err != nil {
+		return err
+	}
+	rows, err := stmt.Query(args...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }() // rows.Err says what went wrong
+	for rows.Next() {
+		if err := row(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// row reads one row. Errors: sql.ErrNoRows.
+func (w *writer) row(query string, args []any, dest ...any) error {
+	stmt, err := w.rare(query)
+	if err != nil {
+		return err
+	}
+	return stmt.QueryRow(args...).Scan(dest...)
 }

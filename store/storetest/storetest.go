@@ -14,8 +14,6 @@ package storetest
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -44,9 +42,16 @@ func Run(t *testing.T, place Place) {
 		"data":            testData,
 		"rows":            testRows,
 		"sessions":        testSessions,
+		"session_list":    testSessionList,
 		"exclusive":       testExclusive,
+		"called_runs":     testCalled,
+		"import":          testImport,
 		"inbox":           testInbox,
 		"blobs":           testBlobs,
+		"grants":          testGrants,
+		"budgets":         testBudgets,
+		"budget_clients":  testBudgetClients,
+		"dead_budgets":    testDeadBudgets,
 		"leases":          testLeases,
 		"changed":         testChanged,
 		"cancelled":       testCancelled,
@@ -60,7 +65,7 @@ var start = time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 func at(n int) time.Time { return start.Add(time.Duration(n) * time.Second) }
 
 func row(id, session string) *tenon.Run {
-	return &tenon.Run{ID: id, Session: session, Core: "test@1", Agent: "a", Model: "m", Title: "t " + id,
+	return &tenon.Run{ID: id, Session: session, Core: "test@1", Agent: "a", Model: "m", Title: "t " + id, Principal: tenon.PrincipalLocal,
 		Parent: "p", ParentSeq: 7, State: tenon.RunWorking, Created: start, Updated: start}
 }
 
@@ -271,6 +276,8 @@ func testRows(t *testing.T, open func() store.Store) {
 		"state":   {store.RunFilter{State: tenon.RunWorking}, "run_3 run_2"},
 		"parent":  {store.RunFilter{Parent: "p", Session: "s2"}, "run_3"},
 		"prefix":  {store.RunFilter{Prefix: "run_2"}, "run_2"},
+		"owner":   {store.RunFilter{Principal: tenon.PrincipalLocal, Limit: 1}, "run_3"},
+		"another": {store.RunFilter{Principal: "anna"}, ""},
 		"nobody":  {store.RunFilter{Prefix: "x'"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -285,47 +292,6 @@ func testRows(t *testing.T, open func() store.Store) {
 	}
 	_, err = s.Run(ctx, "none")
 	wantCode(t, err, tenon.CodeNotFound)
-}
-
-func testSessions(t *testing.T, open func() store.Store) {
-	s, ctx := open(), t.Context()
-	create(t, s, "r1", "s1", 1)
-	got, err := s.Session(ctx, "s1")
-	must(t, err)
-	equal(t, "inserted", got, tenon.Session{ID: "s1", Title: "t r1", Agent: "a", Head: "r1", Runs: 1, Created: start, Updated: start})
-	got.Title, got.Updated = "mine", at(50)
-	must(t, s.PutSession(ctx, got))
-	again, err := s.Session(ctx, "s1")
-	must(t, err)
-	equal(t, "replaced", again, got)
-
-	must(t, s.PutSession(ctx, tenon.Session{ID: "s2", Created: at(3), Updated: at(3)}))
-	later := row("r2", "s2")
-	later.Created, later.Updated = at(60), at(60)
-	must(t, s.Append(ctx, store.Append{Create: later, Run: "r2", Events: events(1, 1)}))
-	got, err = s.Session(ctx, "s2")
-	must(t, err)
-	equal(t, "head of a prepared one", got, tenon.Session{ID: "s2", Title: "t r2", Agent: "a", Head: "r2", Runs: 1, Created: at(3), Updated: at(60)})
-	list, err := s.Sessions(ctx, 0)
-	must(t, err)
-	if len(list) != 2 || list[0].ID != "s2" || list[1].ID != "s1" {
-		t.Errorf("sessions %+v, want s2 and s1", list)
-	}
-	_, err = s.Session(ctx, "none")
-	wantCode(t, err, tenon.CodeNotFound)
-}
-
-func testExclusive(t *testing.T, open func() store.Store) {
-	s, ctx := open(), t.Context()
-	excl := func(id string) store.Append {
-		return store.Append{Create: row(id, "s"), Exclusive: true, Run: id, Events: events(1, 1)}
-	}
-	must(t, s.Append(ctx, excl("r1")))
-	wantCode(t, s.Append(ctx, excl("r2")), tenon.CodeConflict)
-	must(t, s.Append(ctx, store.Append{Run: "r1", State: tenon.RunInputRequired}))
-	wantCode(t, s.Append(ctx, excl("r2")), tenon.CodeConflict)
-	must(t, s.Append(ctx, store.Append{Run: "r1", State: tenon.RunFailed, Stop: tenon.StopError}))
-	must(t, s.Append(ctx, excl("r2")))
 }
 
 func testInbox(t *testing.T, open func() store.Store) {
@@ -376,33 +342,6 @@ func testInbox(t *testing.T, open func() store.Store) {
 	wantCode(t, s.SettleSignal(ctx, "none", 1), tenon.CodeNotFound)
 	_, err = s.Signal(ctx, "none")
 	wantCode(t, err, tenon.CodeNotFound)
-}
-
-func testBlobs(t *testing.T, open func() store.Store) {
-	s, ctx := open(), t.Context()
-	for _, data := range [][]byte{nil, []byte("a"), []byte("\x00\xff"), bytes.Repeat([]byte("z"), 1<<20)} {
-		digest, err := s.PutBlob(ctx, data)
-		must(t, err)
-		again, err := s.PutBlob(ctx, data)
-		must(t, err)
-		equal(t, "digest", again, digest)
-		got, err := s.Blob(ctx, digest)
-		must(t, err)
-		if !bytes.Equal(got, data) {
-			t.Errorf("blob %s came back as %.40q", digest, got)
-		}
-	}
-	data := []byte("kept with its run")
-	sum := sha256.Sum256(data)
-	kept := store.Append{Create: &tenon.Run{ID: "kept"}, Run: "kept", Blobs: [][]byte{data}}
-	must(t, s.Append(ctx, kept))
-	got, err := s.Blob(ctx, "sha256:"+hex.EncodeToString(sum[:]))
-	must(t, err)
-	equal(t, "blob of an append", string(got), string(data))
-	for _, digest := range []string{"", "sha256:zz", "sha256:" + strings.Repeat("0", 64), "md5:00"} {
-		_, err := s.Blob(ctx, digest)
-		wantCode(t, err, tenon.CodeNotFound)
-	}
 }
 
 func testLeases(t *testing.T, open func() store.Store) {

@@ -1,0 +1,94 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+)
+
+const digestPrefix = "sha256:"
+
+func digestName(sum []byte) string { return digestPrefix + hex.EncodeToString(sum) }
+
+// digestOf is the way back from [digestName].
+func digestOf(name string) (sum []byte, ok bool) {
+	text, ok := strings.CutPrefix(name, digestPrefix)
+	sum, err := hex.DecodeString(text)
+	return sum, ok && err == nil && len(sum) == sha256.Size
+}
+
+func noBlob(digest string) error {
+	return tenon.Errorf(tenon.CodeNotFound, "no blob %q: a digest is sha256: and 64 hex digits", digest)
+}
+
+// PutBlob implements [store.Blobs].
+func (s *Store) PutBlob(ctx context.Context, run string, data []byte) (string, error) {
+	b := blobOf(data)
+	err := s.submit(ctx, func(w *writer) error {
+		pos, err := w.position(run)
+		if err != nil {
+			return err
+		}
+		if pos == nil {
+			return refuse(tenon.CodeNotFound, "no run %s", run)
+		}
+		return w.blob(pos.n, b)
+	})
+	if err != nil {
+		return "", err
+	}
+	return digestName(b.digest), nil
+}
+
+// blob is data with its digest. Nil data says that it is stored already.
+type blob struct{ digest, data []byte }
+
+func blobOf(data []byte) blob {
+	sum := sha256.Sum256(data)
+	if data == nil {
+		data = []byte{}
+	}
+	return blob{sum[:], data}
+}
+
+// blob stores a blob for a run, that is the number of its row.
+func (w *writer) blob(run int64, b blob) error {
+	if b.data != nil {
+		if _, err := w.stmts.insertBlob.exec(b.digest, b.data); err != nil {
+			return err
+		}
+	}
+	_, err := w.stmts.runBlob.exec(run, b.digest)
+	return err
+}
+
+// Blob implements [store.Blobs].
+func (s *Store) Blob(ctx context.Context, digest string) ([]byte, error) {
+	want, ok := digestOf(digest)
+	if !ok {
+		return nil, noBlob(digest)
+	}
+	var data []byte
+	there := false
+	err := s.each(ctx, "SELECT data FROM blobs WHERE digest = ?", []any{want}, func(rows *sql.Rows) error {
+		there = true
+		if err := rows.Scan(&data); err != nil {
+			return s.readError(ctx, err)
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case !there:
+		return nil, tenon.Errorf(tenon.CodeNotFound, "no blob %s", digest)
+	}
+	if sum := sha256.Sum256(data); string(sum[:]) != string(want) {
+		return nil, s.damaged("blob " + digest)
+	}
+	return data, nil
+}

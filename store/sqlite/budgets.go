@@ -1,0 +1,237 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"math"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/store"
+)
+
+// Reserve implements [store.Budgets].
+func (s *Store) Reserve(ctx context.Context, run, id string, charges []store.Charge) ([]store.Balance, error) {
+	if err := checkCharges(run, id, charges); err != nil {
+		return nil, err
+	}
+	var balances []store.Balance
+	err := s.submit(ctx, func(w *writer) (err error) {
+		balances, err = w.reserve(run, id, charges)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return balances, nil
+}
+
+func checkCharges(run, id string, charges []store.Charge) error {
+	if run == "" || id == "" || len(charges) == 0 {
+		return tenon.Errorf(tenon.CodeInvalid, "store: a reservation needs a run, an id and a charge")
+	}
+	seen := make(map[string]bool, len(charges))
+	for _, c := range charges {
+		switch {
+		case c.Key == "" || seen[c.Key]:
+			return tenon.Errorf(tenon.CodeInvalid, "store: the reservation %s of run %s needs a key for each charge, none twice; got %q", id, run, c.Key)
+		case c.Amount < 0 || c.Limit < 0:
+			return tenon.Errorf(tenon.CodeInvalid, "store: the reservation %s of run %s has a negative amount or limit for %s", id, run, c.Key)
+		}
+		seen[c.Key] = true
+	}
+	return nil
+}
+
+func (w *writer) reserve(run, id string, charges []store.Charge) ([]store.Balance, error) {
+	held, err := w.reservation(run, id)
+	if err != nil {
+		return nil, err
+	}
+	balances := make([]store.Balance, len(charges))
+	refused := false
+	for i, c := range charges {
+		b, err := w.balance(c.Key)
+		if err != nil {
+			return nil, err
+		}
+		b.Limit = c.Limit
+		if held == nil && !admits(&b, c) {
+			if err := w.giveBack(c.Key, run); err != nil {
+				return nil, err
+			}
+			if b, err = w.balance(c.Key); err != nil {
+				return nil, err
+			}
+			b.Limit = c.Limit
+			b.Refused = !admits(&b, c)
+		}
+		refused = refused || b.Refused
+		balances[i] = b
+	}
+	if refused || held != nil {
+		return balances, nil
+	}
+	for i, c := range charges {
+		if _, err := w.exec("INSERT INTO reservations (run, id, n, key, amount, open) VALUES (?,?,?,?,?,1)", run, id, i, c.Key, c.Amount); err != nil {
+			return nil, err
+		}
+		if _, err := w.exec("INSERT INTO budgets (key, used, most) VALUES (?,0,?) ON CONFLICT DO UPDATE SET most = excluded.most", c.Key, c.Limit); err != nil {
+			return nil, err
+		}
+		balances[i].Reserved = plus(balances[i].Reserved, c.Amount)
+	}
+	return balances, nil
+}
+
+// admits is the rule of [store.Budgets].
+func admits(b *store.Balance, c store.Charge) bool {
+	total := plus(b.Used, b.Reserved)
+	return c.Limit == 0 || total < c.Limit && (b.Reserved == 0 || plus(total, c.Amount) <= c.Limit)
+}
+
+// plus adds amounts, none negative, and stays at the largest number.
+func plus(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// held is one charge of a reservation.
+type held struct {
+	key    string
+	amount int64
+	open   bool
+}
+
+// reservation returns the charges of a reservation, nil for one that is not there.
+func (w *writer) reservation(run, id string) ([]held, error) {
+	var list []held
+	err := w.query("SELECT key, amount, open FROM reservations WHERE run = ? AND id = ? ORDER BY n", []any{run, id}, func(rows *sql.Rows) error {
+		var h held
+		err := rows.Scan(&h.key, &h.amount, &h.open)
+		list = append(list, h)
+		return err
+	})
+	return list, err
+}
+
+// balance is what the table says, dead runs included.
+func (w *writer) balance(key string) (store.Balance, error) {
+	b := store.Balance{Key: key}
+	err := w.row("SELECT used, most FROM budgets WHERE key = ?", []any{key}, &b.Used, &b.Limit)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return b, err
+	}
+	err = w.query("SELECT amount FROM reservations WHERE key = ? AND open = 1", []any{key}, func(rows *sql.Rows) error {
+		var amount int64
+		err := rows.Scan(&amount)
+		b.Reserved = plus(b.Reserved, amount)
+		return err
+	})
+	return b, err
+}
+
+// giveBack deletes what runs have reserved that nobody works on. The run that
+// asks is at work.
+func (w *writer) giveBack(key, asks string) error {
+	var runs []string
+	err := w.query("SELECT DISTINCT run FROM reservations WHERE key = ? AND open = 1 AND run <> ?", []any{key, asks}, func(rows *sql.Rows) error {
+		var run string
+		err := rows.Scan(&run)
+		runs = append(runs, run)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, run := range runs {
+		if held, err := w.s.Held(run); err != nil {
+			return err
+		} else if held {
+			continue
+		}
+		if _, err := w.exec("DELETE FROM reservations WHERE run = ? AND open = 1", run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Settle implements [store.Budgets].
+func (s *Store) Settle(ctx context.Context, run, id string, amounts []int64) error {
+	for _, a := range amounts {
+		if a < 0 {
+			return tenon.Errorf(tenon.CodeInvalid, "store: the reservation %s of run %s cannot be settled with the negative amount %d", id, run, a)
+		}
+	}
+	return s.submit(ctx, func(w *writer) error {
+		held, err := w.reservation(run, id)
+		switch {
+		case err != nil:
+			return err
+		case held == nil:
+			return refuse(tenon.CodeNotFound, "no reservation %s of run %s", id, run)
+		case len(held) != len(amounts):
+			return refuse(tenon.CodeInvalid, "the reservation %s of run %s has %d charges, not %d", id, run, len(held), len(amounts))
+		case !held[0].open:
+			return nil
+		}
+		for i, h := range held {
+			b, err := w.balance(h.key)
+			if err != nil {
+				return err
+			}
+			if _, err := w.exec("UPDATE budgets SET used = ? WHERE key = ?", plus(b.Used, amounts[i]), h.key); err != nil {
+				return err
+			}
+		}
+		_, err = w.exec("UPDATE reservations SET open = 0 WHERE run = ? AND id = ?", run, id)
+		return err
+	})
+}
+
+// Release implements [store.Budgets].
+func (s *Store) Release(ctx context.Context, run string) error {
+	return s.submit(ctx, func(w *writer) error {
+		_, err := w.exec("DELETE FROM reservations WHERE run = ?", run)
+		return err
+	})
+}
+
+// Balances implements [store.Budgets].
+func (s *Store) Balances(ctx context.Context, prefix string) ([]store.Balance, error) {
+	var balances []store.Balance
+	dead := map[string]bool{}
+	err := s.each(ctx, `SELECT b.key, b.used, b.most, coalesce(r.run, ''), coalesce(r.amount, 0) FROM budgets b
+		LEFT JOIN reservations r ON r.key = b.key AND r.open = 1
+		WHERE b.key >= ?1 AND instr(b.key, ?1) = 1 ORDER BY b.key`, []any{prefix}, func(rows *sql.Rows) error {
+		var b store.Balance
+		var run string
+		var amount int64
+		if err := rows.Scan(&b.Key, &b.Used, &b.Limit, &run, &amount); err != nil {
+			return s.readError(ctx, err)
+		}
+		if n := len(balances); n == 0 || balances[n-1].Key != b.Key {
+			balances = append(balances, b)
+		}
+		if run == "" {
+			return nil
+		}
+		gone, known := dead[run]
+		if !known {
+			held, err := s.Held(run)
+			if err != nil {
+				return err
+			}
+			gone = !held
+			dead[run] = gone
+		}
+		if last := &balances[len(balances)-1]; !gone {
+			last.Reserved = plus(last.Reserved, amount)
+		}
+		return nil
+	})
+	return balances, err
+}
