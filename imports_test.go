@@ -48,9 +48,11 @@ var arrows = map[string][]string{
 	"host": {"agent", "catalog", "config", "engine", "engine/local", "model", "model/anthropic", "model/openai",
 		"model/script", "policy", "record", "servers", "store", "store/sqlite", "internal/patience"},
 
+	"httpapi": {"engine", "host", "internal/sse"},
+
 	"internal/testserver": {"mcp", "transport", "jsonrpc"},
 	"internal/clitest":    {},
-	"cmd/tenon":           {"agent", "catalog", "config", "engine", "host", "internal/testserver", "model/script", "servers"},
+	"cmd/tenon":           {"agent", "catalog", "config", "engine", "host", "httpapi", "internal/testserver", "model/script", "servers"},
 }
 
 // homes says which package of ours may import a module of others. One module,

@@ -182,23 +182,9 @@ func (h *Host) openStore(ctx context.Context) (store.Store, error) {
 // no project works without such a folder too, as in a container: it is kept in
 // a temporary one.
 func (h *Host) storePath() (string, error) {
-	switch {
-	case h.cfg.Home != "":
-		return filepath.Join(h.cfg.Home, storeFile), nil
-	case h.config.Store.Path != "":
-		return h.config.Store.Path, nil
-	case h.config.Path != "":
-		return filepath.Join(h.config.Dir, ".tenon", storeFile), nil
-	}
-	dir, _ := h.cfg.LookupEnv("XDG_STATE_HOME")
-	if home, ok := h.cfg.LookupEnv("HOME"); dir == "" && ok && home != "" {
-		dir = filepath.Join(home, ".local", "state")
-	}
-	if dir != "" {
-		dir = filepath.Join(dir, "tenon")
-		if os.MkdirAll(dir, 0o700) == nil {
-			return filepath.Join(dir, storeFile), nil
-		}
+	path, users := h.cfg.storePath()
+	if !users || path != "" && os.MkdirAll(filepath.Dir(path), 0o700) == nil {
+		return path, nil
 	}
 	tmp, err := os.MkdirTemp("", "tenon-")
 	if err != nil {
@@ -206,6 +192,50 @@ func (h *Host) storePath() (string, error) {
 	}
 	h.log.Warn("runs are kept in a temporary folder: the user's state folder cannot be used", "folder", tmp)
 	return filepath.Join(tmp, storeFile), nil
+}
+
+// storePath is where the store should lie. Users says that this is in the user's
+// state folder, if there is one.
+func (c Config) storePath() (path string, users bool) {
+	cfg := c.Config
+	if cfg == nil {
+		cfg = &config.Config{}
+	}
+	switch {
+	case c.Home != "":
+		return filepath.Join(c.Home, storeFile), false
+	case cfg.Store.Path != "":
+		return cfg.Store.Path, false
+	case cfg.Path != "":
+		return filepath.Join(cfg.Dir, ".tenon", storeFile), false
+	}
+	lookup := c.LookupEnv
+	if lookup == nil {
+		lookup = os.LookupEnv
+	}
+	dir, _ := lookup("XDG_STATE_HOME")
+	if home, ok := lookup("HOME"); dir == "" && ok && home != "" {
+		dir = filepath.Join(home, ".local", "state")
+	}
+	if dir == "" {
+		return "", true
+	}
+	return filepath.Join(dir, "tenon", storeFile), true
+}
+
+// Socket is the path of the socket on which the process that serves a store
+// listens, beside the store; "" where the store has no place that others could
+// know.
+func Socket(c Config) string {
+	path, _ := c.storePath()
+	if path == "" || c.Store != nil {
+		return ""
+	}
+	name := "serve.sock"
+	if base := filepath.Base(path); base != storeFile {
+		name = base + "." + name // a folder may hold several stores
+	}
+	return filepath.Join(filepath.Dir(path), name)
 }
 
 // storeFile is the name of the store within its folder.
@@ -235,3 +265,7 @@ func (h *Host) now() time.Time {
 	}
 	return time.Now()
 }
+
+// Socket is the path of the socket of the process that serves the host's store;
+// see [Socket].
+func (h *Host) Socket() string { return Socket(h.cfg) }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
@@ -25,6 +26,8 @@ type Question struct {
 	// Grant, if set, allows beforehand what would ask; it is who the journal
 	// names as having decided.
 	Grant string
+
+	id, newSession string // of the run and of a session that it begins; empty: new ones
 }
 
 // titleLen is how much of a question stands in lists.
@@ -43,7 +46,7 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 		return tenon.Run{}, nil, err
 	}
 	name := h.agentName(q.Agent)
-	run := tenon.Run{ID: tenon.NewID("run", h.now()), Core: agent.Version, Agent: name, Title: shorten(q.Text, titleLen),
+	run := tenon.Run{ID: cmp.Or(q.id, tenon.NewID("run", h.now())), Core: agent.Version, Agent: name, Title: shorten(q.Text, titleLen),
 		State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
 	if q.Session != "" {
 		s, err := h.Session(ctx, q.Session)
@@ -58,7 +61,7 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 			run.Parent, run.ParentSeq = parent.ID, parent.Seq
 		}
 	} else {
-		run.Session = tenon.NewID("ses", h.now())
+		run.Session = cmp.Or(q.newSession, tenon.NewID("ses", h.now()))
 	}
 	spec := agent.Spec{Agent: name, Question: q.Text, Grant: q.Grant, Policy: h.policy,
 		ToolChoice: a.ToolChoice, MaxTurns: a.Limits.MaxTurns, Parallel: a.Limits.ParallelTools, Timeout: a.Limits.RunTimeout,

@@ -52,7 +52,7 @@ func newApprovalsDecide(a *app, verdict tenon.Verdict) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "allow ID",
 		Short:   "Allow a tool call, as it is or with other arguments",
-		Long:    "Allows a tool call. The run goes on with tenon runs resume. The first decision counts.\n" + id,
+		Long:    "Allows a tool call. The run goes on with tenon runs resume, or under tenon serve by itself. The first\ndecision counts.\n" + id,
 		Example: "  tenon approvals allow run_06d8k2w5\n  tenon approvals allow run_06d8k2w5/1.0 --args '{\"path\":\"notes.txt\"}'",
 		Args:    args(1, 1, "the approval's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -102,9 +102,13 @@ func (a *app) approve(ctx context.Context, id string, r agent.Ruling) (err error
 	if p.Kind == agent.AskLimit {
 		p.Server, p.Remote, p.Arguments = "limit", p.Name, nil
 	}
+	next := "go on with: tenon runs resume " + p.Run
+	if served, err := h.Claimed(serveClaim); err == nil && served {
+		next = "tenon serve goes on with run " + p.Run
+	}
 	said := map[tenon.Verdict]string{tenon.Allow: "allowed", tenon.Deny: "denied"}[r.Verdict]
 	return a.did(map[string]string{"id": p.ID, "run": p.Run, "step": p.Step, "decision": string(r.Verdict)},
-		"%s: %s.%s %s\ngo on with: tenon runs resume %s", said, safeLine(p.Server), safeLine(p.Remote), shorten(safeLine(string(p.Arguments)), argsShown), p.Run)
+		"%s: %s.%s %s\n%s", said, safeLine(p.Server), safeLine(p.Remote), shorten(safeLine(string(p.Arguments)), argsShown), next)
 }
 
 // findApproval finds what waits by its id, the beginning of it, or its run.

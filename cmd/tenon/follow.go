@@ -11,7 +11,6 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
-	"github.com/tenonhq/tenon/host"
 )
 
 // follower prints a run as it goes: the model's text on stdout, on a terminal as
@@ -47,10 +46,10 @@ func (f *follower) catchUp(events []tenon.Event) {
 }
 
 // follow prints events until the run ends or waits.
-func (f *follower) follow(ctx context.Context, h *host.Host, run string) error {
+func (f *follower) follow(ctx context.Context, from source, run string) error {
 	f.waiting, f.done = nil, nil
 	defer f.settle()
-	for e, err := range h.Events(ctx, run, f.seq) {
+	for e, err := range from.Events(ctx, run, f.seq) {
 		if err != nil {
 			return err
 		}

@@ -27,6 +27,7 @@ type opening struct {
 	record  string
 	replay  string
 	set     func(*config.Config) // last changes to the configuration
+	lasting bool                 // the process stays: tenon serve
 }
 
 // open loads the configuration and opens a host on it. Without any
@@ -48,7 +49,7 @@ func (a *app) open(ctx context.Context, o opening) (*host.Host, error) {
 		o.model = a.findModel(ctx, cfg, o)
 	}
 	return host.Open(ctx, host.Config{Config: cfg, Home: a.home, Model: o.model, Record: o.record, Replay: o.replay,
-		LookupEnv: a.lookupEnv, Version: version().Version, Logger: a.logger(cfg), Brief: true})
+		LookupEnv: a.lookupEnv, Version: version().Version, Logger: a.logger(cfg), Brief: !o.lasting})
 }
 
 // findModel looks for a model where the configuration names none. The question
@@ -100,6 +101,9 @@ func (a *app) logger(cfg *config.Config) *slog.Logger {
 		name = cfg.Telemetry.LogLevel
 	}
 	level := slog.LevelWarn
+	if a.serving {
+		level = slog.LevelInfo
+	}
 	if name != "" {
 		_ = level.UnmarshalText([]byte(name)) // both are checked where they come in
 	}

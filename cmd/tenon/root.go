@@ -39,6 +39,7 @@ type app struct {
 	noInput  bool
 	quiet    bool
 	talking  bool // chat: the session goes on by itself
+	serving  bool // serve: the log is what there is to see
 
 	inTTY, outTTY, errTTY bool
 	outColor, errColor    bool
@@ -155,7 +156,7 @@ func newRoot(a *app) *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	add(groupDaily, newDemo(a), newRun(a), newChat(a), newInit(a))
+	add(groupDaily, newDemo(a), newRun(a), newChat(a), newServe(a), newInit(a))
 	add(groupNouns, newServers(a), newTools(a), newRuns(a), newSessions(a), newApprovals(a), newStats(a))
 	add(groupOther, newConfig(a), newVersion(a), newMan(a))
 	root.AddCommand(newTestserver(a))

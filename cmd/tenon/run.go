@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -60,7 +61,7 @@ func (q *asking) question(text string) host.Question {
 }
 
 func newRun(a *app) *cobra.Command {
-	q := &asking{}
+	q, d := &asking{}, &detachFlags{}
 	cmd := &cobra.Command{
 		Use:   "run [flags] QUESTION|-",
 		Short: "Ask an agent, which answers with the tools of the configured servers",
@@ -68,24 +69,30 @@ func newRun(a *app) *cobra.Command {
 			"server and tool, arguments, duration, outcome.\n\n" +
 			"A call that is not marked read-only asks first. Without a terminal the run waits, the command ends with\n" +
 			"status 8, and tenon approvals decides. --yes allows all of them; a deny rule still holds.\n\n" +
+			"With --detach a running tenon serve answers, and the command returns with the run's id.\n\n" +
 			"With -o jsonl every stored event of the run is one line; with -o json the last thing printed is one object\n" +
 			"with answer, state, stop_reason, tool_calls, usage, cost, run and session.",
 		Example: "  tenon run \"What is the weather in London?\"\n" +
 			"  tenon run -s -1 \"And in Paris?\"\n" +
 			"  git diff | tenon run --no-tools -\n" +
+			"  tenon run --detach \"Sort the inbox\"\n" +
 			"  tenon run --model script:steps.yaml -o json \"add 2 and 3\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := q.check(cmd); err != nil {
+			if err := cmp.Or(q.check(cmd), d.check(cmd, q)); err != nil {
 				return err
 			}
 			text, err := a.argument(cmd, args, "the question")
 			if err != nil {
 				return err
 			}
+			if d.detach {
+				return a.detach(cmd.Context(), q, d.key, text)
+			}
 			return a.run(cmd.Context(), q, text)
 		},
 	}
 	q.flags(cmd)
+	d.flags(cmd)
 	return cmd
 }
 

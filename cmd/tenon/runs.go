@@ -17,8 +17,8 @@ import (
 )
 
 func newRuns(a *app) *cobra.Command {
-	cmd := group("runs", "Runs: list, show, events, steer, resume, cancel, replay")
-	cmd.AddCommand(newRunsList(a), newRunsShow(a), newRunsEvents(a), newRunsSteer(a), newRunsResume(a), newRunsCancel(a), newRunsReplay(a))
+	cmd := group("runs", "Runs: list, show, follow, events, steer, resume, cancel, replay")
+	cmd.AddCommand(newRunsList(a), newRunsShow(a), newRunsFollow(a), newRunsEvents(a), newRunsSteer(a), newRunsResume(a), newRunsCancel(a), newRunsReplay(a))
 	return cmd
 }
 

@@ -26,6 +26,7 @@ type begun struct {
 	run    string
 	next   func() (event, bool) // the next line; false at the end
 	finish func() life          // the rest, and how it ended
+	kill   func()
 }
 
 // begin starts a run and returns when it has an id.
@@ -38,12 +39,13 @@ func (f *field) begin(t *testing.T, script string) *begun {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ownGroup(cmd)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	r := bufio.NewReader(out)
 	var said []event
-	b := &begun{next: func() (event, bool) {
+	b := &begun{kill: func() { killGroup(cmd) }, next: func() (event, bool) {
 		line, err := r.ReadBytes('\n')
 		if err != nil {
 			return event{}, false

@@ -13,3 +13,6 @@ func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: t
 // killGroup ends a command and all of its group at once. It may have ended by
 // itself.
 func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+
+// interrupt is what Ctrl-C sends.
+const interrupt = syscall.SIGINT

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/httpapi"
+)
+
+// detachFlags are those of run alone.
+type detachFlags struct {
+	detach bool
+	key    string
+}
+
+func (d *detachFlags) flags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&d.detach, "detach", false, "hand the question to the running tenon serve, print the run's id, and return")
+	cmd.Flags().StringVar(&d.key, "idempotency-key", "", "with --detach: the same `KEY` never begins a second run")
+}
+
+func (d *detachFlags) check(cmd *cobra.Command, q *asking) error {
+	switch {
+	case d.detach && (q.record != "" || q.replay != ""):
+		return usage(cmd, "--detach does not go with --record and --replay: another process asks the model")
+	case !d.detach && d.key != "":
+		return usage(cmd, "--idempotency-key needs --detach")
+	}
+	return nil
+}
+
+// started is what run --detach -o json prints.
+type started struct {
+	Run     string         `json:"run"`
+	Session string         `json:"session"`
+	State   tenon.RunState `json:"state"`
+}
+
+// detach hands a question to the process that serves the store.
+func (a *app) detach(ctx context.Context, q *asking, key, text string) error {
+	client, err := a.client(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	r := httpapi.StartRequest{Question: text, Agent: q.agent, Session: q.session, NoTools: q.noTools, ToolChoice: q.toolChoice, MaxTurns: q.maxTurns}
+	if r.Model, err = absoluteScript(q.model); err != nil {
+		return err
+	}
+	if q.yes {
+		r.Yes = byYes
+	}
+	got, err := client.Start(ctx, r, key)
+	if err != nil {
+		return err
+	}
+	for _, p := range got.Problems {
+		a.note("%s", problemText(host.Problem{Server: p.Server, Err: &tenon.Error{Code: p.Code, Message: p.Message}}))
+	}
+	a.hint("see it with: tenon runs follow %s", got.Run.ID)
+	if a.isJSON() {
+		return a.printJSON(started{got.Run.ID, got.Run.Session, got.Run.State})
+	}
+	return a.printText(got.Run.ID)
+}
+
+// client returns a client of the process that serves the project's store.
+func (a *app) client(ctx context.Context) (*httpapi.Client, error) {
+	cfg, err := a.load(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	socket := host.Socket(host.Config{Config: cfg, Home: a.home, LookupEnv: a.lookupEnv})
+	if socket == "" {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "there is no store that a tenon serve could work on; name one with --home")
+	}
+	return httpapi.NewClient(socket), nil
+}
+
+// absoluteScript makes the name of a model good for a process that stands in
+// another folder.
+func absoluteScript(model string) (string, error) {
+	file, ok := strings.CutPrefix(model, "script:")
+	if !ok {
+		return model, nil
+	}
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return "", tenon.Errorf(tenon.CodeInvalid, "--model %s: %w", model, err)
+	}
+	return "script:" + abs, nil
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/httpapi"
+)
+
+// serveClaim is the lease of the process that serves a store.
+const serveClaim = "serve"
+
+// The bounds of a connection to serve.
+const (
+	headerTime   = 10 * time.Second
+	idleTime     = 2 * time.Minute
+	maxHeader    = 64 << 10
+	shutdownTime = 2 * time.Second
+)
+
+func newServe(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "serve",
+		Short: "Work on runs in the background: what tenon run --detach hands over, and what was interrupted",
+		Long: "Stays and works on the runs of the project's store: those that tenon run --detach hands over, those whose\n" +
+			"process died, and those that were decided while nobody worked on them. It listens on a socket beside the\n" +
+			"store, serve.sock, that only you can use. One process at a time serves a store; other verbs work beside it.\n\n" +
+			"SIGTERM or Ctrl-C stops it; its runs can be resumed, or go on under the next tenon serve. A second one ends\n" +
+			"it at once. The log on stderr says what it does; --log-level warn makes it quiet.",
+		Example: "  tenon serve\n  tenon serve -c tenon.yaml --log-level debug",
+		Args:    args(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.serve(cmd.Context())
+		},
+	}
+}
+
+func (a *app) serve(ctx context.Context) (err error) {
+	a.serving = true
+	h, err := a.open(ctx, opening{connect: true, lasting: true})
+	if err != nil {
+		return err
+	}
+	defer closing(h, &err)
+	socket := h.Socket()
+	release, ok, err := h.Claim(serveClaim)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return tenon.Errorf(tenon.CodeConflict, "another tenon serve works on this store; it listens on %s", socket)
+	}
+	defer release()
+	l, err := httpapi.Listen(socket)
+	if err != nil {
+		return err
+	}
+	h.Logger().Info("tenon serve: at work", "socket", socket, "servers", len(h.Servers()), "process", os.Getpid(), "version", version().Version)
+	return serveOn(ctx, h, l)
+}
+
+// serveOn serves until ctx ends. Requests under way get a moment to end, streams
+// end at once.
+func serveOn(ctx context.Context, h *host.Host, l net.Listener) error {
+	base, stop := context.WithCancel(context.WithoutCancel(ctx)) // of the requests
+	defer stop()
+	server := &http.Server{Handler: httpapi.Handler(h), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		BaseContext: func(net.Listener) context.Context { return base },
+		ErrorLog:    slog.NewLogLogger(h.Logger().Handler(), slog.LevelWarn)}
+	work, leave := context.WithCancel(ctx)
+	defer leave()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { h.Supervise(work) })
+	failed := make(chan error, 1)
+	wg.Go(func() { failed <- server.Serve(l) })
+	select {
+	case err := <-failed:
+		leave()
+		return tenon.Errorf(tenon.CodeInternal, "tenon serve cannot listen any more: %w", err)
+	case <-ctx.Done():
+	}
+	h.Logger().Info("tenon serve: stopping", "cause", context.Cause(ctx))
+	stop()
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	defer cancel()
+	if err := server.Shutdown(end); err != nil {
+		_ = server.Close() // Shutdown has said what there is to say
+		if !errors.Is(err, context.DeadlineExceeded) {
+			return tenon.Errorf(tenon.CodeInternal, "tenon serve does not end well: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,232 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/engine"
+)
+
+const (
+	// superviseEvery is the time between two looks at the store.
+	superviseEvery = 500 * time.Millisecond
+	// superviseRest is how long a run must have been at rest before it is taken
+	// up: who decides about a run mostly goes on with it at once.
+	superviseRest = time.Second
+	// maxSupervised bounds the runs that are taken up at a time.
+	maxSupervised = 16
+	// maxBackoff bounds the pause after which a run that cannot go on is tried
+	// again; the first is superviseRest.
+	maxBackoff = 5 * time.Minute
+)
+
+// Supervise goes on with the runs that no process works on, now and until ctx
+// ends: those whose process died, and those that were decided while nobody
+// worked on them. At most 16 of them are at work at a time. One that cannot go
+// on is tried again after a pause that doubles up to five minutes; one that
+// needs what this host does not have (its version of the core, its model, its
+// servers) is left as it is. The log says what was done.
+//
+// Supervise returns once the runs that it took up are at rest or the host is
+// closed. A store needs one process that does this, see [Host.Claim].
+func (h *Host) Supervise(ctx context.Context) {
+	s := &supervisor{h: h, lost: map[string]*lostRun{}, freed: make(chan struct{}, 1)}
+	defer s.work.Wait()
+	for ctx.Err() == nil {
+		if err := s.look(ctx); err != nil && ctx.Err() == nil {
+			h.log.Warn("runs that nobody works on cannot be looked for", "error", err)
+		}
+		select {
+		case <-time.After(superviseEvery):
+		case <-s.freed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Claim takes a lease of the store for something that one process at a time may
+// do, such as serve it; ok is false where somebody has it. The operating system
+// frees it when the process dies.
+func (h *Host) Claim(what string) (release func(), ok bool, err error) {
+	return h.store.Acquire("claim/" + what)
+}
+
+// Claimed reports whether somebody, this host included, has such a lease.
+func (h *Host) Claimed(what string) (bool, error) { return h.store.Held("claim/" + what) }
+
+// supervisor is one [Host.Supervise].
+type supervisor struct {
+	h     *Host
+	work  sync.WaitGroup
+	freed chan struct{} // a slot is free
+
+	mu   sync.Mutex
+	lost map[string]*lostRun
+	busy int
+}
+
+// lostRun is what is known about a run that nobody works on.
+type lostRun struct {
+	seq   uint64 // of its last event when it was looked at
+	busy  bool   // it is being taken up
+	left  bool   // it needs what is not here
+	tries int    // without an event in between
+	next  time.Time
+}
+
+// look takes up what is to be taken up, oldest first.
+func (s *supervisor) look(ctx context.Context) error {
+	runs, err := s.h.lostRuns(ctx)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	there := map[string]bool{}
+	for _, r := range slices.Backward(runs) {
+		there[r.ID] = true
+		if l := s.due(r); l != nil && s.busy < maxSupervised && ctx.Err() == nil {
+			l.busy = true
+			s.busy++
+			s.work.Go(func() { s.takeUp(ctx, r, l) })
+		}
+	}
+	for id, l := range s.lost {
+		if !there[id] && !l.busy {
+			delete(s.lost, id)
+		}
+	}
+	return nil
+}
+
+// due returns what is known about a run if it is its turn, else nil.
+func (s *supervisor) due(r tenon.Run) *lostRun {
+	l := s.lost[r.ID]
+	if l == nil {
+		l = &lostRun{seq: r.Seq}
+		s.lost[r.ID] = l
+	}
+	if l.busy {
+		return nil
+	}
+	if l.seq != r.Seq {
+		*l = lostRun{seq: r.Seq}
+	}
+	now := s.h.now()
+	if l.left || now.Before(l.next) || now.Sub(r.Updated) < superviseRest {
+		return nil
+	}
+	return l
+}
+
+// takeUp goes on with a run and follows it until it is at rest.
+func (s *supervisor) takeUp(ctx context.Context, r tenon.Run, l *lostRun) {
+	left, err := s.goOn(ctx, r)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy--
+	l.busy = false
+	select {
+	case s.freed <- struct{}{}:
+	default:
+	}
+	switch {
+	case ctx.Err() != nil:
+	case left:
+		l.left = true
+		s.h.log.Warn("run "+r.ID+" is left as it is: "+err.Error(), "run", r.ID)
+	case err != nil:
+		pause := min(superviseRest<<min(l.tries, 16), maxBackoff)
+		l.tries++
+		l.next = s.h.now().Add(pause)
+		s.h.log.Warn("run "+r.ID+" cannot go on: "+err.Error(), "run", r.ID, "again_in", pause)
+	}
+}
+
+// goOn reports left for a run that needs what this host does not have.
+func (s *supervisor) goOn(ctx context.Context, r tenon.Run) (left bool, err error) {
+	if err := s.h.fit(ctx, r); err != nil {
+		return ctx.Err() == nil && tenon.ErrorCode(err) != tenon.CodeInternal, err
+	}
+	s.h.log.Info("run "+r.ID+" goes on: nobody worked on it", "run", r.ID, "title", r.Title)
+	if err := s.h.Resume(ctx, r.ID); err != nil {
+		return false, err
+	}
+	for _, err := range s.h.Events(ctx, r.ID, r.Seq) {
+		if err != nil {
+			return false, err
+		}
+	}
+	if now, err := s.h.store.Run(ctx, r.ID); err == nil && ctx.Err() == nil {
+		s.h.log.Info("run "+r.ID+" is "+string(now.State), "run", r.ID, "stop", string(now.Stop))
+	}
+	return false, nil
+}
+
+// lostRuns returns the runs in state working that no process works on, newest
+// first.
+func (h *Host) lostRuns(ctx context.Context) ([]tenon.Run, error) {
+	const page = 1000
+	var all []tenon.Run
+	for before := ""; ; {
+		runs, err := h.engine.List(ctx, engine.Filter{Resumable: true, Before: before, Limit: page})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, runs...)
+		if len(runs) < page {
+			return all, nil
+		}
+		before = runs[len(runs)-1].ID
+	}
+}
+
+// fit says what of a run's needs is missing here, nil for nothing.
+func (h *Host) fit(ctx context.Context, r tenon.Run) error {
+	events, err := h.store.Events(ctx, r.ID, 0, 1)
+	if err != nil {
+		return err
+	}
+	var spec engine.Spec
+	if len(events) == 0 || json.Unmarshal(events[0].Data, &spec) != nil {
+		return tenon.Errorf(tenon.CodeStore, "its journal does not begin with its spec")
+	}
+	if _, err := h.newCore(ctx, spec); err != nil {
+		return err
+	}
+	var needs struct{ Model, Tools string }
+	if err := json.Unmarshal(spec.Data, &needs); err != nil {
+		return tenon.Errorf(tenon.CodeStore, "its spec cannot be read: %w", err)
+	}
+	if needs.Model != "" {
+		if _, err := h.models.get(ctx, needs.Model); err != nil {
+			return tenon.Errorf(tenon.CodeConfig, "its model cannot be used here: %w", err)
+		}
+	}
+	snapshot, err := h.snapshot(ctx, needs.Tools)
+	if err != nil {
+		return err
+	}
+	var missing []string
+	for _, t := range snapshot.Tools() {
+		if _, ok := h.toolsets[t.Server]; !ok && !slices.Contains(missing, t.Server) {
+			missing = append(missing, t.Server)
+		}
+	}
+	if len(missing) > 0 {
+		return tenon.Errorf(tenon.CodeConfig, "its servers are not configured here: %s", strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// Logger returns where the host logs to, with secrets masked.
+func (h *Host) Logger() *slog.Logger { return h.log }
+
+// Version is what the host was opened with as its program's version.
+func (h *Host) Version() string { return h.cfg.Version }

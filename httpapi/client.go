@@ -1,0 +1,152 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/sse"
+)
+
+// maxAnswer bounds an answer, in bytes.
+const maxAnswer = 64 << 20
+
+// Client talks to the process that serves a store. Its methods return the
+// errors that the host of that process returned, and unreachable where there is
+// no such process. It is safe for concurrent use.
+type Client struct{ http *http.Client }
+
+// NewClient returns a client of the socket at path. Nothing is connected yet.
+func NewClient(path string) *Client {
+	return &Client{&http.Client{Transport: &http.Transport{
+		DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, path) },
+		DisableCompression: true,
+	}}}
+}
+
+// Close ends the connections that are idle.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Health asks whether somebody serves.
+func (c *Client) Health(ctx context.Context) (Health, error) {
+	return call[Health](ctx, c, http.MethodGet, "/healthz", nil, "")
+}
+
+// Start begins a run. A key that is not empty makes it safe to ask again.
+func (c *Client) Start(ctx context.Context, q StartRequest, key string) (StartResponse, error) {
+	return call[StartResponse](ctx, c, http.MethodPost, "/api/v1/runs", q, key)
+}
+
+// Events yields a run's events after the given number, live ones included, until
+// the run ends or waits, as [host.Host.Events] does.
+func (c *Client) Events(ctx context.Context, run string, after uint64) iter.Seq2[tenon.Event, error] {
+	return func(yield func(tenon.Event, error) bool) {
+		path := "/api/v1/runs/" + url.PathEscape(run) + "/events?after=" + strconv.FormatUint(after, 10)
+		res, err := c.do(ctx, http.MethodGet, path, nil, "")
+		if err != nil {
+			yield(tenon.Event{}, err)
+			return
+		}
+		defer res.Body.Close()
+		r := sse.NewReader(res.Body, maxAnswer)
+		defer r.Close()
+		for {
+			e, err := r.Next()
+			if errors.Is(err, io.EOF) || ctx.Err() != nil {
+				return
+			}
+			if err != nil {
+				yield(tenon.Event{}, tenon.Errorf(tenon.CodeUnreachable, "the tenon serve that worked on run %s has gone: %w", run, err))
+				return
+			}
+			if e.Type == "problem" {
+				yield(tenon.Event{}, readProblem(0, e.Data))
+				return
+			}
+			var event tenon.Event
+			if err := json.Unmarshal(e.Data, &event); err != nil {
+				yield(tenon.Event{}, tenon.Errorf(tenon.CodeProtocol, "an event of run %s cannot be read: %w", run, err))
+				return
+			}
+			if !yield(event, nil) {
+				return
+			}
+		}
+	}
+}
+
+// call sends a request and reads the answer.
+func call[T any](ctx context.Context, c *Client, method, path string, body any, key string) (v T, err error) {
+	res, err := c.do(ctx, method, path, body, key)
+	if err != nil {
+		return v, err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err == nil {
+		err = json.Unmarshal(b, &v)
+	}
+	if err != nil {
+		return v, tenon.Errorf(tenon.CodeProtocol, "the answer of tenon serve cannot be read: %w", err)
+	}
+	return v, nil
+}
+
+// do sends a request and returns the answer, if it is a good one.
+func (c *Client) do(ctx context.Context, method, path string, body any, key string) (*http.Response, error) {
+	var r io.Reader
+	if body != nil {
+		b, err := encode(body)
+		if err != nil {
+			return nil, tenon.Errorf(tenon.CodeInternal, "the request cannot be written: %w", err)
+		}
+		r = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://tenon"+path, r)
+	if err != nil {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "%w", err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
+	res, err := c.http.Do(req)
+	var e *tenon.Error
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil, tenon.Errorf(tenon.CodeCancelled, "%w", context.Cause(ctx))
+	case errors.As(err, &e):
+		return nil, e // of dial, without the request around it
+	default:
+		return nil, tenon.Errorf(tenon.CodeUnreachable, "the tenon serve of this store does not answer: %w", err)
+	}
+	if res.StatusCode < 300 {
+		return res, nil
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err != nil {
+		return nil, tenon.Errorf(tenon.CodeUnreachable, "the tenon serve of this store broke off: %w", err)
+	}
+	return nil, readProblem(res.StatusCode, b)
+}
+
+// readProblem makes an error again of what was sent of one.
+func readProblem(status int, b []byte) error {
+	var p Problem
+	if err := json.Unmarshal(b, &p); err != nil || p.Code == "" {
+		return tenon.Errorf(tenon.CodeProtocol, "tenon serve answered with status %d", status)
+	}
+	return &tenon.Error{Code: p.Code, Message: p.Detail, Data: p.Data}
+}

@@ -1,0 +1,314 @@
+package httpapi_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/httpapi"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// door is a toolset with one tool, which opens when it is told to.
+type door struct{ open chan struct{} }
+
+func (d *door) Tools(context.Context) ([]tenon.Tool, error) {
+	return []tenon.Tool{{Remote: "pass", Input: json.RawMessage(`{"type":"object"}`)}}, nil
+}
+
+func (d *door) Call(ctx context.Context, _ tenon.Call) (*tenon.Result, error) {
+	select {
+	case <-d.open:
+		return &tenon.Result{Content: []tenon.Content{tenon.Text("passed")}}, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+var _ tenon.Toolset = (*door)(nil)
+
+const steps = "steps:\n  - text: I knock.\n    calls: [{name: pass, arguments: {}}]\n  - text: I am in.\n"
+
+// serve opens a host and serves it on a socket, as tenon serve does.
+func serve(t *testing.T) (h *host.Host, d *door, socket string) {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "steps.yaml")
+	if err := os.WriteFile(file, []byte(steps), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d = &door{open: make(chan struct{})}
+	h, err := host.Open(t.Context(), host.Config{Home: dir, Model: "script:" + file, Version: "test", Toolsets: map[string]tenon.Toolset{"house": d}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := httpapi.Listen(h.Socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: httpapi.Handler(h)}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = s.Serve(l) // says that it was closed
+	}()
+	t.Cleanup(func() {
+		_ = s.Close() // streams end with it
+		<-done
+		_ = h.Close() // says what was under way
+	})
+	return h, d, h.Socket()
+}
+
+// request sends one and returns the answer's status and body.
+func request(t *testing.T, h http.Handler, method, path, kind, body string, header ...string) (int, http.Header, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, "http://tenon"+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	w := &recorder{header: http.Header{}}
+	h.ServeHTTP(w, req)
+	return w.status, w.header, w.body.String()
+}
+
+type recorder struct {
+	header http.Header
+	status int
+	body   strings.Builder
+}
+
+func (r *recorder) Header() http.Header         { return r.header }
+func (r *recorder) WriteHeader(status int)      { r.status = status }
+func (r *recorder) Write(b []byte) (int, error) { return r.body.Write(b) }
+
+func TestRequestsThatCannotBe(t *testing.T) {
+	h, _, _ := serve(t)
+	handler := httpapi.Handler(h)
+	const js = "application/json"
+	tests := map[string]struct {
+		method, path, kind, body string
+		status                   int
+		code, detail             string
+	}{
+		"no such path":     {"GET", "/api/v2", "", "", 404, "not_found", "/api/v2"},
+		"wrong method":     {"DELETE", "/api/v1/runs", "", "", 405, "invalid", "takes POST"},
+		"a form":           {"POST", "/api/v1/runs", "application/x-www-form-urlencoded", "question=x", 415, "invalid", "application/json"},
+		"plain text":       {"POST", "/api/v1/runs", "text/plain", `{"question":"x"}`, 415, "invalid", "application/json"},
+		"no content type":  {"POST", "/api/v1/runs", "", `{"question":"x"}`, 415, "invalid", "application/json"},
+		"no body":          {"POST", "/api/v1/runs", js, "", 400, "invalid", "EOF"},
+		"no JSON":          {"POST", "/api/v1/runs", js, "{", 400, "invalid", "unexpected EOF"},
+		"two values":       {"POST", "/api/v1/runs", js, `{"question":"x"}{}`, 400, "invalid", "more than one"},
+		"unknown key":      {"POST", "/api/v1/runs", js, `{"question":"x","modle":"y"}`, 400, "invalid", "modle"},
+		"wrong type":       {"POST", "/api/v1/runs", js, `{"question":1}`, 400, "invalid", "question"},
+		"an array":         {"POST", "/api/v1/runs", js, `[]`, 400, "invalid", "array"},
+		"not UTF-8":        {"POST", "/api/v1/runs", js, "{\"question\":\"\xff\"}", 400, "invalid", "UTF-8"},
+		"very deep":        {"POST", "/api/v1/runs", js, strings.Repeat("[", 100_000), 400, "invalid", ""},
+		"too large":        {"POST", "/api/v1/runs", js, `{"question":"` + strings.Repeat("x", 17<<20) + `"}`, 413, "too_large", "bytes"},
+		"empty question":   {"POST", "/api/v1/runs", js, `{"question":" "}`, 400, "invalid", "question"},
+		"negative turns":   {"POST", "/api/v1/runs", js, `{"question":"x","max_turns":-1}`, 400, "invalid", "max_turns"},
+		"no such agent":    {"POST", "/api/v1/runs", js, `{"question":"x","agent":"nobody"}`, 404, "not_found", "nobody"},
+		"no such session":  {"POST", "/api/v1/runs", js, `{"question":"x","session":"ses_none"}`, 404, "not_found", "ses_none"},
+		"no such run":      {"GET", "/api/v1/runs/run_none", "", "", 404, "not_found", "run_none"},
+		"no run counted":   {"POST", "/api/v1/runs/-1/resume", "", "", 404, "not_found", "-1"},
+		"no run to cancel": {"POST", "/api/v1/runs/run_none/cancel", "", "", 404, "not_found", "run_none"},
+		"no run to steer":  {"POST", "/api/v1/runs/run_none/steer", js, `{"text":"x"}`, 404, "not_found", "run_none"},
+		"no message":       {"POST", "/api/v1/runs/run_none/steer", js, `{"text":" "}`, 400, "invalid", "empty"},
+		"no run's events":  {"GET", "/api/v1/runs/run_none/events", "", "", 404, "not_found", "run_none"},
+		"no number":        {"GET", "/api/v1/runs/run_none/events?after=x", "", "", 400, "invalid", "'x'"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			status, header, body := request(t, handler, tt.method, tt.path, tt.kind, tt.body)
+			if status != tt.status || header.Get("Content-Type") != "application/problem+json" {
+				t.Fatalf("status %d, %v\n%s", status, header, body)
+			}
+			var p httpapi.Problem
+			if err := json.Unmarshal([]byte(body), &p); err != nil {
+				t.Fatal(err)
+			}
+			if string(p.Code) != tt.code || p.Status != tt.status || p.Title == "" || p.Type != "about:blank" || !strings.Contains(p.Detail, tt.detail) {
+				t.Errorf("%+v", p)
+			}
+		})
+	}
+}
+
+// TestStatuses holds the table to the codes of the root package.
+func TestStatuses(t *testing.T) {
+	src, err := os.ReadFile("../error.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := regexp.MustCompile(`(?m)^\tCode\w+ +Code = "(\w+)"`).FindAllStringSubmatch(string(src), -1)
+	if len(codes) < 10 {
+		t.Fatalf("the codes cannot be read: %v", codes)
+	}
+	for _, c := range codes {
+		if !httpapi.HasStatus(tenon.Code(c[1])) {
+			t.Errorf("code %s has no status", c[1])
+		}
+	}
+}
+
+// TestRunOverTheSocket has a client start a run, follow it, tell it something
+// and see it end.
+func TestRunOverTheSocket(t *testing.T) {
+	h, d, socket := serve(t)
+	if info, err := os.Stat(socket); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Fatalf("the socket's mode is %v: %v", info.Mode(), err)
+	}
+	c := httpapi.NewClient(socket)
+	defer c.Close()
+	if health, err := c.Health(t.Context()); err != nil || health.Status != "ok" || health.Version != "test" {
+		t.Fatalf("%+v: %v", health, err)
+	}
+	got, err := c.Start(t.Context(), httpapi.StartRequest{Question: "open <the> door", Yes: "the test"}, "key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := c.Start(t.Context(), httpapi.StartRequest{Question: "open <the> door"}, "key"); err != nil || again.Run.ID != got.Run.ID {
+		t.Errorf("the same key led to %s and %s: %v", got.Run.ID, again.Run.ID, err)
+	}
+	if _, err := c.Start(t.Context(), httpapi.StartRequest{Question: "another"}, "key"); tenon.ErrorCode(err) != tenon.CodeConflict {
+		t.Errorf("another question under the same key: %v", err)
+	}
+	handler := httpapi.Handler(h)
+	var seqs []uint64
+	kinds := map[string]int{}
+	for e, err := range c.Events(t.Context(), got.Run.ID, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds[e.Kind]++
+		if e.Seq > 0 {
+			seqs = append(seqs, e.Seq)
+		}
+		if e.Kind == tenon.EventStarted && e.Step == "1.0" {
+			status, _, body := request(t, handler, "POST", "/api/v1/runs/"+got.Run.ID+"/steer", "application/json", `{"text":"quietly"}`)
+			if status != 200 {
+				t.Errorf("steer: %d %s", status, body)
+			}
+			close(d.open)
+		}
+	}
+	for i, seq := range seqs {
+		if seq != uint64(i+1) {
+			t.Fatalf("the events are %v", seqs)
+		}
+	}
+	if kinds[tenon.EventDone] != 1 || kinds["message"] != 1 || kinds[engine.LiveDelta] == 0 {
+		t.Errorf("the stream had %v", kinds)
+	}
+	status, _, body := request(t, handler, "GET", "/api/v1/runs/"+got.Run.ID, "", "")
+	if status != 200 || !strings.Contains(body, `"answer":"I am in."`) {
+		t.Errorf("%d %s", status, body)
+	}
+	for _, verb := range []string{"resume", "cancel"} {
+		if status, _, body := request(t, handler, "POST", "/api/v1/runs/"+got.Run.ID+"/"+verb, "", ""); status != 409 {
+			t.Errorf("%s of a run that has ended: %d %s", verb, status, body)
+		}
+	}
+	last := len(seqs)
+	if status, _, _ := request(t, handler, "GET", "/api/v1/runs/"+got.Run.ID+"/events", "", "", "Last-Event-ID", strconv.Itoa(last)); status != 204 {
+		t.Errorf("a stream that has no more is answered with %d", status)
+	}
+}
+
+func TestCancelOverHTTP(t *testing.T) {
+	h, _, _ := serve(t)
+	handler := httpapi.Handler(h)
+	status, header, body := request(t, handler, "POST", "/api/v1/runs", "application/json; charset=utf-8", `{"question":"open","yes":"the test"}`)
+	var got httpapi.StartResponse
+	if err := json.Unmarshal([]byte(body), &got); err != nil || status != 202 || header.Get("Location") != "/api/v1/runs/"+got.Run.ID {
+		t.Fatalf("%d %v %s", status, header, body)
+	}
+	if status, _, body = request(t, handler, "POST", "/api/v1/runs/"+got.Run.ID+"/cancel", "application/json", `{"reason":"enough"}`); status != 202 {
+		t.Fatalf("%d %s", status, body)
+	}
+	for _, err := range h.Events(t.Context(), got.Run.ID, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, body = request(t, handler, "GET", "/api/v1/runs/"+got.Run.ID, "", ""); !strings.Contains(body, `"state":"cancelled"`) {
+		t.Error(body)
+	}
+}
+
+// A socket that nobody listens on any more is replaced; one whose path is too
+// long for an address works where the system has a way.
+func TestSocket(t *testing.T) {
+	dir := t.TempDir()
+	for range 12 {
+		dir = filepath.Join(dir, "a-folder-deep-down")
+	}
+	if runtime.GOOS != "linux" {
+		dir = t.TempDir()
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "serve.sock")
+	c := httpapi.NewClient(path)
+	defer c.Close()
+	if _, err := c.Health(t.Context()); tenon.ErrorCode(err) != tenon.CodeUnreachable || !strings.Contains(err.Error(), "tenon serve") {
+		t.Errorf("nobody serves: %v", err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil { // what a dead process leaves behind
+		t.Fatal(err)
+	}
+	if _, err := c.Health(t.Context()); tenon.ErrorCode(err) != tenon.CodeUnreachable {
+		t.Errorf("nobody serves: %v", err)
+	}
+	l, err := httpapi.Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		conn, err := l.Accept()
+		if err == nil {
+			_, err = http.ReadRequest(bufio.NewReader(conn))
+		}
+		if err == nil {
+			_, err = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 15\r\nConnection: close\r\n\r\n{\"status\":\"ok\"}")
+			err = errors.Join(err, conn.Close())
+		}
+		done <- err
+	}()
+	if health, err := c.Health(t.Context()); err != nil || health.Status != "ok" {
+		t.Errorf("%+v: %v", health, err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}

@@ -1,0 +1,134 @@
+package kill
+
+import (
+	"bytes"
+	"context"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tenonhq/tenon/internal/clitest"
+)
+
+// TestServe hands runs to a tenon serve that is killed at random times and
+// started again. Every run comes to its end without a hand, with the promises of
+// TestKill; what was handed over twice under one key is one run.
+func TestServe(t *testing.T) {
+	f := newField(t)
+	s := f.serve(t)
+	var runs []string
+	for i := range 3 {
+		script := "script:" + f.script(t, i)
+		hand := func() string {
+			o := f.Run(t, "run", "-c", "tenon.yaml", "-q", "--detach", "--idempotency-key", script, "--yes", "--model", script, "go")
+			if o.Status != 0 {
+				t.Fatal(o)
+			}
+			return strings.TrimSpace(o.Out)
+		}
+		run := hand()
+		if again := hand(); again != run {
+			t.Errorf("the same key led to the runs %s and %s", run, again)
+		}
+		runs = append(runs, run)
+	}
+	for i := range 4 {
+		time.Sleep(time.Duration(200+300*i) * time.Millisecond)
+		killGroup(s.cmd)
+		s.ended()
+		f.killed++
+		s = f.serve(t)
+	}
+	if again := f.OK(t, "run", "-c", "tenon.yaml", "-q", "--detach", "--idempotency-key", "script:"+f.script(t, 0), "--yes", "go"); strings.TrimSpace(again.Out) != runs[0] {
+		t.Errorf("after the kills the key leads to run %s, not %s", again.Out, runs[0])
+	}
+	for _, run := range runs {
+		f.OK(t, "runs", "follow", run, "-c", "tenon.yaml")
+		f.check(t, run, nil)
+	}
+	if err := s.cmd.Process.Signal(interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if status, log := s.ended(); status != 0 || !strings.Contains(log, "goes on: nobody worked on it") {
+		t.Errorf("it ended with status %d:\n%s", status, log)
+	}
+	t.Log(f.tally)
+}
+
+// TestServeTakesOver: a run in the terminal is killed, and the serve beside it
+// goes on with it.
+func TestServeTakesOver(t *testing.T) {
+	f := newField(t)
+	s := f.serve(t)
+	b := f.begin(t, f.WriteFile(t, "slow.yaml", `steps:
+  - calls: [{name: safe_slow, arguments: {ms: 1500}}]
+  - {text: all done}
+`))
+	b.until(t, "decided", "1.0")
+	b.kill()
+	b.finish()
+	f.OK(t, "runs", "follow", b.run, "-c", "tenon.yaml")
+	if !f.completed(t, b.run) {
+		t.Errorf("run %s is not completed", b.run)
+	}
+	killGroup(s.cmd)
+	s.ended()
+}
+
+// serving is a tenon serve.
+type serving struct {
+	cmd   *exec.Cmd
+	ended func() (status int, log string)
+}
+
+// serve starts one and returns when it can be reached.
+func (f *field) serve(t *testing.T) *serving {
+	t.Helper()
+	cmd := f.Command(context.Background(), "serve", "-c", "tenon.yaml")
+	log := &logged{seen: make(chan struct{})}
+	cmd.Stderr = log
+	ownGroup(cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s := &serving{cmd: cmd, ended: sync.OnceValues(func() (int, string) {
+		_ = cmd.Wait() // the status says it
+		return cmd.ProcessState.ExitCode(), log.text()
+	})}
+	t.Cleanup(func() {
+		killGroup(cmd)
+		s.ended()
+	})
+	select {
+	case <-log.seen:
+	case <-time.After(clitest.Patience):
+		t.Fatalf("tenon serve does not begin: %s", log.text())
+	}
+	return s
+}
+
+// logged is a log that tells when serve is at work.
+type logged struct {
+	mu   sync.Mutex
+	b    bytes.Buffer
+	seen chan struct{}
+	once sync.Once
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.b.Write(p)
+	if bytes.Contains(l.b.Bytes(), []byte("tenon serve: at work")) {
+		l.once.Do(func() { close(l.seen) })
+	}
+	return len(p), nil
+}
+
+func (l *logged) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
