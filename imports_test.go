@@ -28,8 +28,8 @@ var arrows = map[string][]string{
 	"jsonrpc":           {},
 	"transport":         {"jsonrpc", "internal/sse"},
 	"mcp":               {"jsonrpc", "transport", "internal/patience"},
-	"servers":           {"policy", "mcp", "transport"},
-	"catalog":           {},
+	"catalog":           {"policy"},
+	"servers":           {"catalog", "policy", "mcp", "transport"}, // catalog: the config structs of a server's tools
 
 	"model":           {"internal/sse"},
 	"model/anthropic": {"model", "internal/sse"},
@@ -44,7 +44,7 @@ var arrows = map[string][]string{
 	"engine/local":      {"engine", "store"},
 	"engine/enginetest": {"engine"},
 
-	"config": {"agent", "model", "policy", "servers"},
+	"config": {"agent", "catalog", "model", "policy", "servers"},
 	"host": {"agent", "catalog", "config", "engine", "engine/local", "model", "model/anthropic", "model/openai",
 		"model/script", "policy", "record", "servers", "store", "store/sqlite", "internal/patience"},
 

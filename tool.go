@@ -35,6 +35,9 @@ type ToolRules struct {
 	// neither see nor set them. Hidden names those that no call has.
 	Fixed  json.RawMessage `json:"fixed,omitempty"`
 	Hidden []string        `json:"hidden,omitempty"`
+	// Wrapped says that the server's schema is not one of an object: the model
+	// sees it as the one property "input", and the server gets its value.
+	Wrapped bool `json:"wrapped,omitempty"`
 	// Validate says what becomes of arguments that do not fit: "" or "error"
 	// refuses the call, "warn" makes it nevertheless, "off" does not look.
 	Validate string `json:"validate,omitempty"`

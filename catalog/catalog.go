@@ -1,7 +1,9 @@
 // Package catalog makes the tools of all servers into the one list that a model
-// sees: filtered, named, with the annotations that count. It is pure: a
-// [Snapshot] is built from what the servers offer and never changes; a change
-// of any server makes a new one.
+// sees: filtered, described, named, with the annotations that count. It is pure:
+// [Shape] puts what one server offers on a [Shelf], [Merge] makes a [Snapshot]
+// of the shelves; neither ever changes. A change of one server means one new
+// shelf and a new merge. What happens to a tool on the way, and in which order,
+// stands at [Source]; [Snapshot.Explain] shows it for one tool.
 //
 // Names are the model's, identities are ours. A tool is exposed under its own
 // name where that is unique, and all members of a clash become server_tool.
@@ -9,46 +11,37 @@
 // depends on the tools, not on the order in which servers answered. The way
 // back is a look-up in the snapshot, never a split of the name.
 //
-// The way through: servers deliver tools, Build shapes them, host stores the
-// snapshot with each run (a run that is resumed sees the tools that it began
-// with), and a call goes to the server that its look-up names, under the name
-// that the tool has there.
+// Parameters that the configuration hides or sets are gone from the schema; a
+// call gets them back in [Snapshot.Prepare], before the policy and a person see
+// it, so that what they judge is what is sent.
+//
+// The way through: servers deliver tools, Shape and Merge make the snapshot,
+// host stores it with each run (a run that is resumed sees the tools that it
+// began with), and a call goes to the server that its look-up names, under the
+// name that the tool has there.
 package catalog
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"path"
 	"slices"
-	"sort"
+	"strings"
 	"sync"
 
 	"github.com/tenonhq/tenon"
 )
 
-// Source is what one server offers, and how it is taken.
-type Source struct {
-	Server  string
-	Trusted bool     // its annotations count
-	Include []string // globs on remote names; empty: all
-	Exclude []string // globs; wins over Include
-	Tools   []tenon.Tool
-}
-
-// Overlay is what the configuration says about one tool.
-type Overlay struct {
-	Name        string // the exposed name
-	Server      string
-	Remote      string
-	Description string // empty: the server's
-	Annotate    func(tenon.Annotations) tenon.Annotations
-}
-
-// Snapshot is an immutable list of tools, sorted by exposed name.
+// Snapshot is an immutable list of tools, sorted by exposed name. Its methods
+// are safe for concurrent use.
 type Snapshot struct {
-	tools  []tenon.Tool
-	byName map[string]int
+	tools    []tenon.Tool
+	byName   map[string]int
+	withheld []Withheld
+	shelves  []*Shelf // nil where the snapshot was read from the store
+	parts    [][]byte // the encoded tools; nil: not encoded yet
+
+	encode sync.Once
 	digest string
 	raw    []byte
 
@@ -56,87 +49,141 @@ type Snapshot struct {
 	schemas map[string]*validator
 }
 
-// Build shapes what the servers offer. Every overlay must be about a tool that
-// a source offers, unless its server is not among the sources; others are
-// returned as problems, as are tools that had to be left out.
-func Build(sources []Source, overlays []Overlay) (*Snapshot, []error) {
+// Build shapes what the servers offer and merges it. It returns what is wrong
+// with the configuration beside: entries and rules that are about no tool, and
+// tools that had to be left out because of it.
+func Build(sources []Source) (*Snapshot, []error) {
+	shelves := make([]*Shelf, len(sources))
+	for i := range sources {
+		shelves[i] = Shape(sources[i])
+	}
+	return Merge(shelves)
+}
+
+// Merge makes a snapshot of what several servers offer. The order of the shelves
+// does not matter.
+func Merge(shelves []*Shelf) (*Snapshot, []error) {
 	var problems []error
-	var tools []tenon.Tool
-	for _, s := range sources {
-		for _, t := range s.Tools {
-			t.Server = s.Server
-			if !s.takes(t.Remote) {
-				continue
-			}
-			if !s.Trusted {
-				t.Annotations = tenon.Annotations{}
-			}
-			tools = append(tools, t)
-		}
+	n := 0
+	for _, s := range shelves {
+		n += len(s.items)
 	}
-	fixed := map[int]string{} // index → name that an overlay gives
-	for _, o := range overlays {
-		i := slices.IndexFunc(tools, func(t tenon.Tool) bool { return t.Server == o.Server && t.Remote == o.Remote })
-		if i < 0 {
-			if slices.ContainsFunc(sources, func(s Source) bool { return s.Server == o.Server }) {
-				problems = append(problems, tenon.Errorf(tenon.CodeConfig, "tools.%s: server '%s' has no tool '%s'", o.Name, o.Server, o.Remote))
-			}
-			continue
+	list := make([]named, 0, n)
+	s := &Snapshot{shelves: shelves}
+	for _, shelf := range shelves {
+		for _, it := range shelf.items {
+			list = append(list, named{item: it, src: &shelf.source})
 		}
-		if o.Description != "" {
-			tools[i].Description = o.Description
-		}
-		if o.Annotate != nil {
-			tools[i].Annotations = o.Annotate(tools[i].Annotations)
-		}
-		fixed[i] = o.Name
+		s.withheld = append(s.withheld, shelf.withheld...)
+		problems = append(problems, shelf.problems...)
 	}
-	name(tools, fixed)
-	return newSnapshot(tools), problems
-}
-
-// takes reports whether the filters let a tool through.
-func (s *Source) takes(remote string) bool {
-	return (len(s.Include) == 0 || matches(s.Include, remote)) && !matches(s.Exclude, remote)
-}
-
-func matches(globs []string, name string) bool {
-	return slices.ContainsFunc(globs, func(g string) bool {
-		ok, err := path.Match(g, name)
-		return err == nil && ok || g == "*" // "*" also takes names with a slash
+	unique(list)
+	list = slices.DeleteFunc(list, func(n named) bool {
+		if n.out != "" {
+			s.withheld = append(s.withheld, Withheld{n.src.Server, n.item.tool.Remote, n.out})
+			problems = append(problems, tenon.Errorf(tenon.CodeConfig, "tool '%s' of server '%s' is left out: %s", n.item.tool.Remote, n.src.Server, n.out))
+		}
+		return n.out != ""
 	})
+	slices.SortFunc(list, func(a, b named) int { return strings.Compare(a.name, b.name) })
+	s.tools, s.parts = make([]tenon.Tool, len(list)), make([][]byte, len(list))
+	for i := range list {
+		s.tools[i], s.parts[i] = list[i].item.tool, list[i].item.raw
+		if s.tools[i].Name != list[i].name {
+			s.tools[i].Name, s.parts[i] = list[i].name, nil
+		}
+	}
+	slices.SortFunc(s.withheld, func(a, b Withheld) int { return strings.Compare(a.Server+"\x00"+a.Remote, b.Server+"\x00"+b.Remote) })
+	s.index()
+	return s, problems
 }
 
 func newSnapshot(tools []tenon.Tool) *Snapshot {
-	sort.SliceStable(tools, func(i, j int) bool { return tools[i].Name < tools[j].Name })
-	s := &Snapshot{tools: slices.Clip(tools), byName: make(map[string]int, len(tools))}
-	for i := range tools {
-		s.byName[tools[i].Name] = i
-	}
-	raw, err := json.Marshal(tools)
-	if err != nil {
-		// A schema that is not JSON cannot come out of the protocol core.
-		raw = []byte("[]")
-	}
-	sum := sha256.Sum256(raw)
-	s.raw, s.digest = raw, "sha256:"+hex.EncodeToString(sum[:])
+	slices.SortStableFunc(tools, func(a, b tenon.Tool) int { return strings.Compare(a.Name, b.Name) })
+	s := &Snapshot{tools: slices.Clip(tools), parts: make([][]byte, len(tools))}
+	s.index()
 	return s
+}
+
+func (s *Snapshot) index() {
+	s.byName = make(map[string]int, len(s.tools))
+	for i := range s.tools {
+		s.byName[s.tools[i].Name] = i
+	}
+}
+
+// write encodes the snapshot when it is first asked for: a snapshot that no run
+// begins with needs no bytes.
+func (s *Snapshot) write() {
+	s.encode.Do(func() {
+		size := 2
+		for i := range s.tools {
+			if s.parts[i] == nil {
+				part, err := json.Marshal(&s.tools[i])
+				if err != nil {
+					part = []byte("null") // Shape has left out what is not JSON
+				}
+				s.parts[i] = part
+			}
+			size += len(s.parts[i]) + 1
+		}
+		s.raw = append(make([]byte, 0, size), '[')
+		for i, p := range s.parts {
+			if i > 0 {
+				s.raw = append(s.raw, ',')
+			}
+			s.raw = append(s.raw, p...)
+		}
+		s.raw = append(s.raw, ']')
+		sum := sha256.Sum256(s.raw)
+		s.digest, s.parts = "sha256:"+hex.EncodeToString(sum[:]), nil
+	})
 }
 
 // Filter returns the snapshot cut down to the exposed names that the globs let
 // through. An empty include takes all.
 func (s *Snapshot) Filter(include, exclude []string) *Snapshot {
-	src := Source{Include: include, Exclude: exclude}
+	match := func(globs []string, name string) bool {
+		return slices.ContainsFunc(globs, func(g string) bool { return glob(g, name) })
+	}
+	return s.only(func(t *tenon.Tool) bool {
+		return (len(include) == 0 || match(include, t.Name)) && !match(exclude, t.Name)
+	})
+}
+
+// Visible returns the snapshot cut down to the tools that an agent sees in a
+// state: those with a group that it asks for ("*" asks for all; a tool without
+// groups of its own is in [tenon.DefaultGroup]) that are visible in that state.
+func (s *Snapshot) Visible(groups []string, state string) *Snapshot {
+	return s.only(func(t *tenon.Tool) bool {
+		return inGroups(t.Rules.Groups, groups) && (len(t.Rules.States) == 0 || slices.Contains(t.Rules.States, state))
+	})
+}
+
+func inGroups(own, asked []string) bool {
+	if own == nil {
+		own = []string{tenon.DefaultGroup}
+	}
+	if slices.Contains(asked, "*") {
+		return true
+	}
+	return slices.ContainsFunc(own, func(g string) bool { return slices.Contains(asked, g) })
+}
+
+// only returns the snapshot with the tools that are wanted.
+func (s *Snapshot) only(want func(*tenon.Tool) bool) *Snapshot {
 	var tools []tenon.Tool
-	for _, t := range s.tools {
-		if src.takes(t.Name) {
-			tools = append(tools, t)
+	for i := range s.tools {
+		if want(&s.tools[i]) {
+			tools = append(tools, s.tools[i])
 		}
 	}
 	if len(tools) == len(s.tools) {
 		return s
 	}
-	return newSnapshot(tools)
+	n := newSnapshot(tools)
+	n.shelves = s.shelves
+	return n
 }
 
 // Decode reads a snapshot that was stored with [Snapshot.Encode].
@@ -149,13 +196,17 @@ func Decode(raw []byte) (*Snapshot, error) {
 }
 
 // Encode returns the snapshot as JSON. The caller must not change it.
-func (s *Snapshot) Encode() []byte { return s.raw }
+func (s *Snapshot) Encode() []byte { s.write(); return s.raw }
 
 // Digest identifies the snapshot: "sha256:" and the hex digest of Encode.
-func (s *Snapshot) Digest() string { return s.digest }
+func (s *Snapshot) Digest() string { s.write(); return s.digest }
 
 // Tools returns the tools, sorted by name. The caller must not change them.
 func (s *Snapshot) Tools() []tenon.Tool { return s.tools }
+
+// Withheld returns the tools that are not offered, by server and remote name.
+// A snapshot that was read from the store has none.
+func (s *Snapshot) Withheld() []Withheld { return s.withheld }
 
 // Names returns the exposed names, sorted.
 func (s *Snapshot) Names() []string {
@@ -173,4 +224,28 @@ func (s *Snapshot) Lookup(name string) (*tenon.Tool, bool) {
 		return nil, false
 	}
 	return &s.tools[i], true
+}
+
+// Explain returns what each step of shaping changed about a tool, in order, from
+// what its server sent to what a model is told; also for a tool that is
+// withheld. A snapshot that was read from the store has nothing to tell.
+func (s *Snapshot) Explain(server, remote string) []Step {
+	var steps []Step
+	for _, shelf := range s.shelves {
+		if shelf.source.Server != server {
+			continue
+		}
+		steps = shelf.explain(remote)
+		for _, it := range shelf.items {
+			if it.tool.Remote != remote {
+				continue
+			}
+			for i := range s.tools {
+				if t := &s.tools[i]; t.Server == server && t.Remote == remote && t.Name != it.tool.Name {
+					steps = append(steps, Step{"unique", "name", it.tool.Name, t.Name})
+				}
+			}
+		}
+	}
+	return steps
 }

@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"math/rand/v2"
 	"regexp"
@@ -22,30 +24,28 @@ func tools(names ...string) []tenon.Tool {
 func TestNames(t *testing.T) {
 	long := strings.Repeat("x", 70)
 	tests := []struct {
-		name     string
-		sources  []Source
-		overlays []Overlay
-		want     map[string]string // exposed → server/remote
+		name    string
+		sources []Source
+		want    map[string]string // exposed → server/remote
 	}{
-		{"unique names stay", []Source{{Server: "a", Tools: tools("add", "echo")}, {Server: "b", Tools: tools("greet")}}, nil,
+		{"unique names stay", []Source{{Server: "a", Tools: tools("add", "echo")}, {Server: "b", Tools: tools("greet")}},
 			map[string]string{"add": "a/add", "echo": "a/echo", "greet": "b/greet"}},
-		{"HD-EDGE-7 all members of a clash are told apart", []Source{{Server: "a", Tools: tools("add", "x")}, {Server: "b", Tools: tools("add")}}, nil,
+		{"HD-EDGE-7 all members of a clash are told apart", []Source{{Server: "a", Tools: tools("add", "x")}, {Server: "b", Tools: tools("add")}},
 			map[string]string{"a_add": "a/add", "b_add": "b/add", "x": "a/x"}},
-		{"characters that providers refuse", []Source{{Server: "a", Tools: tools("read.file", "9lives", "grüß", "-x")}}, nil,
+		{"characters that providers refuse", []Source{{Server: "a", Tools: tools("read.file", "9lives", "grüß", "-x")}},
 			map[string]string{"read-file": "a/read.file", "_9lives": "a/9lives", "gr----": "a/grüß", "_-x": "a/-x"}},
-		{"two names that become one", []Source{{Server: "a", Tools: tools("a.b", "a-b")}}, nil,
+		{"two names that become one", []Source{{Server: "a", Tools: tools("a.b", "a-b")}},
 			map[string]string{"a_a-b_" + hash("a", "a.b"): "a/a.b", "a_a-b_" + hash("a", "a-b"): "a/a-b"}},
-		{"too long", []Source{{Server: "a", Tools: tools(long)}}, nil,
+		{"too long", []Source{{Server: "a", Tools: tools(long)}},
 			map[string]string{strings.Repeat("x", 55) + "_" + hash("a", long): "a/" + long}},
-		{"the configuration's name wins", []Source{{Server: "a", Tools: tools("add")}, {Server: "b", Tools: tools("plus", "add2")}},
-			[]Overlay{{Name: "add", Server: "b", Remote: "plus"}},
+		{"the configuration's name wins", []Source{{Server: "a", Tools: tools("add")}, {Server: "b", Tools: tools("plus", "add2"), Entries: map[string]Tool{"add": {RemoteName: "plus"}}}},
 			map[string]string{"a_add": "a/add", "add": "b/plus", "add2": "b/add2"}},
-		{"include and exclude", []Source{{Server: "a", Include: []string{"read_*", "list"}, Exclude: []string{"*secret"}, Tools: tools("read_x", "read_secret", "list", "write")}}, nil,
+		{"include and exclude", []Source{{Server: "a", Include: []string{"read_*", "list"}, Exclude: []string{"*secret"}, Tools: tools("read_x", "read_secret", "list", "write")}},
 			map[string]string{"read_x": "a/read_x", "list": "a/list"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s, problems := Build(tt.sources, tt.overlays)
+			s, problems := Build(tt.sources)
 			if len(problems) > 0 {
 				t.Errorf("problems %v", problems)
 			}
@@ -61,8 +61,8 @@ func TestNames(t *testing.T) {
 }
 
 func hash(server, remote string) string {
-	n := hashed(tenon.Tool{Server: server, Remote: remote})
-	return n[1:]
+	sum := sha256.Sum256([]byte(server + "\x00" + remote))
+	return hex.EncodeToString(sum[:4])
 }
 
 // TestNamesHold checks on random tool lists what every provider demands, that the
@@ -85,7 +85,7 @@ func TestNamesHold(t *testing.T) {
 			}
 			sources = append(sources, Source{Server: strings.Repeat("s", i+1), Tools: tools(names...)})
 		}
-		s, _ := Build(sources, nil)
+		s, _ := Build(sources)
 		n := 0
 		for _, src := range sources {
 			n += len(src.Tools)
@@ -100,7 +100,7 @@ func TestNamesHold(t *testing.T) {
 			}
 		}
 		r.Shuffle(len(sources), func(i, j int) { sources[i], sources[j] = sources[j], sources[i] })
-		if again, _ := Build(sources, nil); again.Digest() != s.Digest() {
+		if again, _ := Build(sources); again.Digest() != s.Digest() {
 			t.Fatalf("seed %d: the order of servers changes names", seed)
 		}
 	}
@@ -110,7 +110,7 @@ func TestAnnotationsOfUntrustedServersDoNotCount(t *testing.T) {
 	yes := true
 	list := []tenon.Tool{{Remote: "x", Annotations: tenon.Annotations{ReadOnly: &yes}}}
 	for _, trusted := range []bool{true, false} {
-		s, _ := Build([]Source{{Server: "a", Trusted: trusted, Tools: list}}, nil)
+		s, _ := Build([]Source{{Server: "a", Trusted: trusted, Tools: list}})
 		if got := s.Tools()[0].Annotations.IsReadOnly(); got != trusted {
 			t.Errorf("trusted %v: read-only %v", trusted, got)
 		}
@@ -120,20 +120,20 @@ func TestAnnotationsOfUntrustedServersDoNotCount(t *testing.T) {
 	}
 }
 
-func TestInertOverlayIsAProblem(t *testing.T) {
-	_, problems := Build([]Source{{Server: "a", Tools: tools("x")}}, []Overlay{{Name: "y", Server: "a", Remote: "nope"}, {Name: "z", Server: "gone", Remote: "z"}})
+func TestInertEntryIsAProblem(t *testing.T) {
+	_, problems := Build([]Source{{Server: "a", Tools: tools("x"), Entries: map[string]Tool{"y": {RemoteName: "nope"}}}})
 	if len(problems) != 1 || !strings.Contains(problems[0].Error(), "server 'a' has no tool 'nope'") {
 		t.Errorf("problems %v", problems)
 	}
 }
 
 func TestSnapshotSurvivesTheStore(t *testing.T) {
-	s, _ := Build([]Source{{Server: "a", Tools: []tenon.Tool{{Remote: "x.y", Input: json.RawMessage(`{"const":9007199254740993}`)}}}}, nil)
+	s, _ := Build([]Source{{Server: "a", Tools: []tenon.Tool{{Remote: "x.y", Input: json.RawMessage(`{"type":"object","const":9007199254740993}`)}}}})
 	again, err := Decode(s.Encode())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again.Digest() != s.Digest() || string(again.Tools()[0].Input) != `{"const":9007199254740993}` {
+	if again.Digest() != s.Digest() || string(again.Tools()[0].Input) != `{"type":"object","const":9007199254740993}` {
 		t.Errorf("came back as %s", again.Encode())
 	}
 	if _, err := Decode([]byte("{")); tenon.ErrorCode(err) != tenon.CodeStore {
@@ -149,20 +149,19 @@ func TestCheck(t *testing.T) {
 		{Remote: "true", Input: json.RawMessage(`true`)},
 		{Remote: "null", Input: json.RawMessage(`null`)},
 		{Remote: "empty", Input: json.RawMessage(`{}`)},
-		{Remote: "wrong", Input: json.RawMessage(`{"type":7}`)},
-		{Remote: "circle", Input: json.RawMessage(`{"$ref":"#"}`)},
+		{Remote: "circle", Input: json.RawMessage(`{"type":"object","properties":{"next":{"$ref":"#"}}}`)},
 		{Remote: "pattern", Input: json.RawMessage(`{"properties":{"a":{"pattern":"(?<x>"}}}`)},
-	}}}, nil)
+	}}})
 	tests := []struct {
 		name, tool, args string
 		want             string // "" = fits
 	}{
 		{"fits", "weather", `{"city":"Rome","days":3}`, ""},
 		{"large numbers fit", "weather", `{"city":"Rome","days":9007199254740993}`, ""},
-		{"KN-31 no such tool", "nope", `{}`, "Tool 'nope' not found among available tools: [circle, empty, null, pattern, remote, true, weather, wrong]"},
+		{"KN-31 no such tool", "nope", `{}`, "Tool 'nope' not found among available tools: [circle, empty, null, pattern, remote, true, weather]"},
 		{"missing", "weather", `{}`, "city"},
 		{"wrong type", "weather", `{"city":7}`, "/city"},
-		{"unknown argument", "weather", `{"city":"Rome","town":"x"}`, "town"},
+		{"unknown argument", "weather", `{"city":"Rome","dayz":"x"}`, "unknown argument 'dayz' (did you mean 'days'?); expected city, days"},
 		{"not an object", "weather", `["Rome"]`, "an array, expected a JSON object"},
 		{"not JSON", "weather", `{"city":`, "not valid JSON"},
 		{"a key twice", "weather", `{"city":"Rome","city":"Paris"}`, `the key "city" stands twice`},
@@ -172,13 +171,12 @@ func TestCheck(t *testing.T) {
 		{"a schema that leads out is not fetched", "remote", `{"x":1}`, ""},
 		{"schema true", "true", `{"x":1}`, ""},
 		{"schema null", "null", `{"x":1}`, ""},
-		{"a broken schema", "wrong", `{"x":1}`, ""},
 		{"a circular schema", "circle", `{"x":1}`, ""},
 		{"a broken pattern", "pattern", `{"a":"x"}`, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := s.Check(&tenon.ToolCall{Name: tt.tool, Arguments: json.RawMessage(tt.args)})
+			_, err := s.Prepare(&tenon.ToolCall{Name: tt.tool, Arguments: json.RawMessage(tt.args)})
 			switch {
 			case tt.want == "" && err != nil:
 				t.Errorf("refused: %v", err)
@@ -196,18 +194,18 @@ func FuzzCheck(f *testing.F) {
 		if !json.Valid([]byte(schema)) {
 			return
 		}
-		s, _ := Build([]Source{{Server: "s", Tools: []tenon.Tool{{Remote: "x", Input: json.RawMessage(schema)}}}}, nil)
-		_, _ = s.Check(&tenon.ToolCall{Name: "x", Arguments: json.RawMessage(args)})
+		s, _ := Build([]Source{{Server: "s", Tools: []tenon.Tool{{Remote: "x", Input: json.RawMessage(schema)}}}})
+		_, _ = s.Prepare(&tenon.ToolCall{Name: "x", Arguments: json.RawMessage(args)})
 	})
 }
 
 func BenchmarkCheck(b *testing.B) {
 	s, _ := Build([]Source{{Server: "w", Tools: []tenon.Tool{{Remote: "weather",
-		Input: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)}}}}, nil)
+		Input: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)}}}})
 	c := &tenon.ToolCall{Name: "weather", Arguments: json.RawMessage(`{"city":"London"}`)}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.Check(c); err != nil {
+		if _, err := s.Prepare(c); err != nil {
 			b.Fatal(err)
 		}
 	}

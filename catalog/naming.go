@@ -1,70 +1,157 @@
 package catalog
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
+	"strconv"
 	"strings"
-
-	"github.com/tenonhq/tenon"
 )
 
 // maxName is the longest tool name that every provider takes (OpenAI: 64).
 const maxName = 64
 
-// name gives every tool its exposed name. fixed holds the names that the
-// configuration gave; they are kept as they are, since nothing else may have
-// them.
-func name(tools []tenon.Tool, fixed map[int]string) {
-	taken := map[string]int{} // name → number of tools that want it
-	for i := range tools {
-		if n, ok := fixed[i]; ok {
-			tools[i].Name = n
-			taken[n] += 2 // a fixed name makes every other claim to it a clash
-			continue
+// named is a tool on its way to its final name.
+type named struct {
+	item *item
+	src  *Source
+	name string
+	out  string // why it is left out, for a name that clashes
+}
+
+// unique gives every tool its final name. Names that the configuration gave are
+// kept, since nothing else may have them.
+func unique(list []named) {
+	taken := make(map[string]int, len(list)) // name → number of tools that want it
+	clash := false
+	for i := range list {
+		list[i].name = list[i].item.tool.Name
+		taken[list[i].name]++
+		if list[i].item.fixed {
+			taken[list[i].name]++ // makes every other claim to the name a clash
 		}
-		tools[i].Name = safe(tools[i].Remote)
-		taken[tools[i].Name]++
+		clash = clash || taken[list[i].name] > 1 || len(list[i].name) > list[i].src.Naming.max()
 	}
-	// All members of a clash get their server's name in front.
-	again := map[string]int{}
-	for i := range tools {
-		if _, ok := fixed[i]; !ok && taken[tools[i].Name] > 1 {
-			tools[i].Name = safe(tools[i].Server + "_" + tools[i].Remote)
-		}
-		again[tools[i].Name]++
+	if !clash {
+		return
 	}
+	rename(list, taken)
 	// What still clashes, or is too long, is told apart by a hash of the
 	// identity: stable from run to run, whatever else is in the list.
-	for i := range tools {
-		if _, ok := fixed[i]; ok {
-			continue
+	for _, digits := range []int{8, 24} {
+		taken := make(map[string]int, len(list))
+		for i := range list {
+			if list[i].out == "" {
+				taken[list[i].name]++
+			}
 		}
-		if again[tools[i].Name] > 1 || len(tools[i].Name) > maxName {
-			tools[i].Name = hashed(tools[i])
+		for i := range list {
+			if n := &list[i]; !n.item.fixed && n.out == "" && (taken[n.name] > 1 || len(n.name) > n.src.Naming.max()) {
+				n.name = hashed(n, digits)
+			}
 		}
 	}
 }
 
-// safe replaces what a provider would refuse. It does not shorten.
-func safe(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if c != '_' && c != '-' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
-			b[i] = '-'
+// rename treats all members of a clash as their servers' on_collision says.
+func rename(list []named, taken map[string]int) {
+	order := make([]int, 0, len(list))
+	refuse := map[string]bool{}
+	for i := range list {
+		if n := &list[i]; !n.item.fixed && taken[n.name] > 1 {
+			order = append(order, i)
+			refuse[n.name] = refuse[n.name] || n.src.Naming.OnCollision == CollisionError
 		}
 	}
-	if len(b) == 0 || b[0] == '-' || b[0] >= '0' && b[0] <= '9' {
-		b = append([]byte{'_'}, b...)
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(list[a].src.Server, list[b].src.Server), cmp.Compare(list[a].item.tool.Remote, list[b].item.tool.Remote))
+	})
+	counter := map[string]int{}
+	for _, i := range order {
+		n := &list[i]
+		switch want := n.name; {
+		case refuse[want]:
+			n.out = "the name '" + want + "' is wanted by more than one tool, and on_collision is error"
+		case n.src.Naming.OnCollision == CollisionSuffix:
+			counter[want]++
+			n.name = want + "_" + strconv.Itoa(counter[want])
+		default:
+			n.name = n.src.Naming.safe(n.src.Server + "_" + want)
+		}
 	}
-	return string(b)
 }
 
-func hashed(t tenon.Tool) string {
+// safe replaces what is not allowed. It does not shorten.
+func (n *Naming) safe(s string) string {
+	replace := "-"
+	if n.Replace != nil {
+		replace = *n.Replace
+	}
+	var b strings.Builder
+	for _, r := range []byte(s) {
+		if n.allows(r) {
+			b.WriteByte(r)
+		} else {
+			b.WriteString(replace)
+		}
+	}
+	s = b.String()
+	if s == "" || !isLetter(s[0]) && s[0] != '_' {
+		s = "_" + s
+	}
+	return s
+}
+
+func (n *Naming) max() int {
+	if n.MaxLen > 0 && n.MaxLen < maxName {
+		return n.MaxLen
+	}
+	return maxName
+}
+
+// allows reports whether a byte may stand in a name: Allow is a set of
+// characters and ranges, within what every provider takes.
+func (n *Naming) allows(c byte) bool {
+	if c != '_' && c != '-' && !isLetter(c) && (c < '0' || c > '9') {
+		return false
+	}
+	set := n.Allow
+	if set == "" {
+		return true
+	}
+	for i := 0; i < len(set); i++ {
+		if i+2 < len(set) && set[i+1] == '-' {
+			if set[i] <= c && c <= set[i+2] {
+				return true
+			}
+			i += 2
+		} else if set[i] == c {
+			return true
+		}
+	}
+	return false
+}
+
+func isLetter(c byte) bool { return c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' }
+
+// fits reports whether every provider takes a name:
+// [A-Za-z_][A-Za-z0-9_-]{0,63}.
+func fits(name string) bool {
+	n := Naming{}
+	return name != "" && len(name) <= maxName && n.safe(name) == name
+}
+
+func hashed(n *named, digits int) string {
+	t := &n.item.tool
 	sum := sha256.Sum256([]byte(t.Server + "\x00" + t.Remote))
-	suffix := "_" + hex.EncodeToString(sum[:4])
-	n := t.Name
-	if len(n) > maxName-len(suffix) {
-		n = strings.TrimRight(n[:maxName-len(suffix)], "-_")
+	suffix := "_" + hex.EncodeToString(sum[:])[:min(digits, n.src.Naming.max()-8)]
+	name := n.name
+	if len(name) > n.src.Naming.max()-len(suffix) {
+		name = strings.TrimRight(name[:n.src.Naming.max()-len(suffix)], "-_")
 	}
-	return n + suffix
+	if name == "" {
+		name = "_"
+	}
+	return name + suffix
 }

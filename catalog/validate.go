@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -15,42 +16,185 @@ import (
 // nothing: the tool's schema cannot be used, which is no reason to withhold it.
 type validator struct {
 	schema *jsonschema.Resolved
+	names  []string // of the arguments, in order
+	closed bool     // there are no others
 }
 
-// Check says what is wrong with the arguments of a call: an *Error of code
-// not_found if there is no such tool, invalid if the arguments are not a JSON
-// object that fits the tool's schema. The messages are meant for a model, which
-// can then do better.
-func (s *Snapshot) Check(c *tenon.ToolCall) (*tenon.Tool, error) {
+// unknown returns the names that a closed schema does not have, sorted.
+func (v *validator) unknown(args map[string]any) []string {
+	if !v.closed {
+		return nil
+	}
+	var list []string
+	for k := range args {
+		if !slices.Contains(v.names, k) {
+			list = append(list, k)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Prepared is a call that may be judged and made.
+type Prepared struct {
+	Tool      *tenon.Tool     // nil where there is none of that name
+	Arguments json.RawMessage // what the server gets, as long as nobody edits it
+	Warning   error           // what does not fit, where the tool's rules only warn
+}
+
+// Prepare looks a call's tool up, checks the arguments against the schema that
+// the model saw, and makes the arguments that the server gets: those that the
+// configuration sets are in them. The error has code not_found if there is no
+// such tool, invalid if the arguments are not a JSON object that fits. Its
+// message is meant for a model, which can then do better; the tool is in
+// Prepared nevertheless.
+func (s *Snapshot) Prepare(c *tenon.ToolCall) (Prepared, error) {
 	t, ok := s.Lookup(c.Name)
 	if !ok {
-		return nil, tenon.Errorf(tenon.CodeNotFound, "Tool '%s' not found among available tools: [%s]", c.Name, strings.Join(s.Names(), ", "))
+		return Prepared{}, s.noTool(c.Name)
 	}
+	p := Prepared{Tool: t, Arguments: c.Arguments}
+	if len(p.Arguments) == 0 {
+		p.Arguments = json.RawMessage("{}")
+	}
+	v, err := asObject(t, c, p.Arguments)
+	if err != nil {
+		return p, err
+	}
+	if t.Rules.Validate != ValidateOff {
+		if err := s.fits(t, v); err != nil {
+			if t.Rules.Validate != ValidateWarn {
+				return p, err
+			}
+			p.Warning = err
+		}
+	}
+	if p.Arguments, err = wire(t, p.Arguments); err != nil {
+		return p, err
+	}
+	return p, nil
+}
+
+// maxNames bounds the names in a message about a tool that is not there.
+const maxNames = 50
+
+func (s *Snapshot) noTool(name string) error {
+	names := s.Names()
+	near := ""
+	if n := tenon.Nearest(name, names); n != "" {
+		near = fmt.Sprintf("; did you mean '%s'?", n)
+	}
+	more := ""
+	if len(names) > maxNames {
+		names, more = names[:maxNames], fmt.Sprintf(" and %d more", len(names)-maxNames)
+	}
+	return tenon.Errorf(tenon.CodeNotFound, "Tool '%s' not found among available tools: [%s]%s%s", tenon.Visible(name), strings.Join(names, ", "), more, near)
+}
+
+// asObject reads arguments as the one JSON object that they have to be.
+func asObject(t *tenon.Tool, c *tenon.ToolCall, args json.RawMessage) (map[string]any, error) {
 	if c.Malformed != "" {
-		return t, tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' are not valid JSON: %.200q. Send one JSON object that fits the schema %s", c.Name, c.Malformed, t.Input)
-	}
-	args := c.Arguments
-	if len(args) == 0 {
-		args = json.RawMessage("{}")
+		return nil, tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' are not valid JSON: %.200q. Send one JSON object that fits the schema %s", t.Name, c.Malformed, t.Input)
 	}
 	var v any
 	if err := json.Unmarshal(args, &v); err != nil {
-		return t, tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' are not valid JSON: %w", c.Name, err)
+		return nil, tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' are not valid JSON: %w", t.Name, err)
 	}
-	if _, ok := v.(map[string]any); !ok {
-		return t, tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' are %s, expected a JSON object that fits the schema %s", c.Name, kind(v), t.Input)
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' are %s, expected a JSON object that fits the schema %s", t.Name, kind(v), t.Input)
 	}
 	if err := duplicateKey(args); err != nil {
-		return t, tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' are ambiguous: %w", c.Name, err)
+		return nil, tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' are ambiguous: %w", t.Name, err)
 	}
-	schema := s.validator(t).schema
-	if schema == nil {
-		return t, nil
+	return m, nil
+}
+
+// fits checks arguments against the schema. Names that are not there come first:
+// they are what a model gets wrong most, and it can put them right.
+func (s *Snapshot) fits(t *tenon.Tool, v map[string]any) error {
+	check := s.validator(t)
+	if unknown := check.unknown(v); len(unknown) > 0 {
+		var b strings.Builder
+		for i, u := range unknown {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			fmt.Fprintf(&b, "unknown argument '%s'", tenon.Visible(shorten(u, 100)))
+			if n := tenon.Nearest(u, check.names); n != "" {
+				fmt.Fprintf(&b, " (did you mean '%s'?)", n)
+			}
+		}
+		expected := strings.Join(check.names, ", ")
+		if expected == "" {
+			expected = "no arguments"
+		}
+		return tenon.Errorf(tenon.CodeInvalid, "%s; expected %s", b.String(), expected)
 	}
-	if err := validate(schema, v); err != nil {
-		return t, tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' do not fit its schema: %s. Expected: %s", c.Name, readable(err), t.Input)
+	if check.schema == nil {
+		return nil
 	}
-	return t, nil
+	if err := validate(check.schema, v); err != nil {
+		return tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' do not fit its schema: %s. Expected: %s", t.Name, readable(err), t.Input)
+	}
+	return nil
+}
+
+// wire makes the arguments that the server gets of those that the model gave.
+func wire(t *tenon.Tool, args json.RawMessage) (json.RawMessage, error) {
+	r := &t.Rules
+	if len(r.Fixed) == 0 && len(r.Hidden) == 0 && !r.Wrapped {
+		return args, nil
+	}
+	o, ok := parseObject(args)
+	if !ok {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' are not a JSON object", t.Name)
+	}
+	fixed, _ := parseObject(r.Fixed)
+	for _, m := range o {
+		if fixed.has(m.key) || slices.Contains(r.Hidden, m.key) {
+			return nil, tenon.Errorf(tenon.CodeInvalid, "unknown argument '%s': the tool '%s' does not take it here", tenon.Visible(m.key), t.Name)
+		}
+	}
+	if r.Wrapped {
+		if v := o.get(wrapper); v != nil {
+			return v, nil
+		}
+		return json.RawMessage("null"), nil
+	}
+	for _, m := range fixed {
+		o = append(o, m)
+	}
+	if len(fixed) == 0 {
+		return args, nil // nothing is added: the bytes stay as they are
+	}
+	return o.raw(), nil
+}
+
+// CheckEdited checks arguments that a person wrote in place of those that
+// [Snapshot.Prepare] made: with what the configuration sets in them, unchanged.
+// Errors are those of Prepare.
+func (s *Snapshot) CheckEdited(c *tenon.ToolCall) error {
+	t, ok := s.Lookup(c.Name)
+	if !ok {
+		return s.noTool(c.Name)
+	}
+	args := c.Arguments
+	if t.Rules.Wrapped {
+		args = object{{wrapper, args}}.raw()
+	}
+	o, isObject := parseObject(args)
+	if fixed, _ := parseObject(t.Rules.Fixed); isObject && len(fixed) > 0 {
+		for _, m := range fixed {
+			if v := o.get(m.key); v == nil || !sameJSON(string(v), string(m.value)) {
+				return tenon.Errorf(tenon.CodeInvalid, "argument '%s' of tool '%s' is set to %s by the configuration and cannot be changed", m.key, t.Name, m.value)
+			}
+			o = o.without(m.key)
+		}
+		args = o.raw()
+	}
+	_, err := s.Prepare(&tenon.ToolCall{Name: c.Name, Arguments: args})
+	return err
 }
 
 // validator compiles a tool's schema at its first use.
@@ -65,7 +209,10 @@ func (s *Snapshot) validator(t *tenon.Tool) *validator {
 	}
 	v := &validator{}
 	s.schemas[t.Name] = v
-	if len(t.Input) > 0 && string(t.Input) != "null" {
+	if root, ok := parseObject(t.Input); ok {
+		props, _ := parseObject(root.get("properties"))
+		v.names = props.keys()
+		v.closed = string(root.get("additionalProperties")) == "false" && !root.has("patternProperties")
 		v.schema, _ = compile(t.Input) // unusable: arguments go to the server unchecked
 	}
 	return v

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/servers"
@@ -100,8 +101,7 @@ func (k *checker) server(p, name string, s servers.Config) {
 		}
 		return
 	}
-	k.globs(p+".include", s.Include)
-	k.globs(p+".exclude", s.Exclude)
+	k.shaping(p, s)
 	hasCommand, hasURL := k.has(p+".command"), k.has(p+".url")
 	transport, other := s.Transport, []string(nil)
 	switch {
@@ -289,6 +289,7 @@ func (k *checker) tools() {
 			continue
 		}
 		seen[id] = name
+		k.tool(p, name, t)
 		a := t.Annotations
 		if a.ReadOnly != nil && *a.ReadOnly && a.Destructive != nil && *a.Destructive {
 			k.bad(p+".annotations.destructive", "", "a tool cannot be read_only and destructive")
@@ -298,7 +299,7 @@ func (k *checker) tools() {
 
 // hintFor is the list of what a reference may name.
 func (k *checker) hintFor(name, kind string) string {
-	if near := Nearest(name, k.order[kind]); near != "" && len(k.order[kind]) > 8 {
+	if near := tenon.Nearest(name, k.order[kind]); near != "" && len(k.order[kind]) > 8 {
 		return "did you mean '" + near + "'?"
 	}
 	return k.known(kind)

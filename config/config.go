@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
@@ -31,7 +32,7 @@ type Config struct {
 	// MCP servers.
 	Servers map[string]servers.Config `yaml:"servers"`
 	// What is said about single tools; the key is the name that the model sees.
-	Tools map[string]policy.Tool `yaml:"tools"`
+	Tools map[string]catalog.Tool `yaml:"tools"`
 	// Language models. The first one is the default.
 	Models map[string]model.Config `yaml:"models"`
 	// Agents. `default` is used where none is named.

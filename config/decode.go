@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"reflect"
@@ -15,6 +16,7 @@ import (
 var (
 	durationType = reflect.TypeFor[time.Duration]()
 	secretType   = reflect.TypeFor[tenon.Secret]()
+	rawType      = reflect.TypeFor[json.RawMessage]()
 )
 
 // field is one key of a config struct, as its tags describe it.
@@ -88,6 +90,8 @@ func (d *decoder) decode(n *node, p place, v reflect.Value, f field) {
 		d.secret(n, p)
 	case t == durationType:
 		d.duration(n, p, v, f)
+	case t == rawType:
+		d.raw(n, p, v)
 	case t.Kind() == reflect.Struct:
 		d.object(n, p, v)
 	case t.Kind() == reflect.Map:
@@ -263,8 +267,8 @@ func (d *decoder) text(n *node, p place, v reflect.Value, f field) {
 		switch {
 		case slices.Contains(f.later, s):
 			d.add(n, p.path, fmt.Sprintf("'%s' is not supported by this version yet", s), "values: "+what)
-		case Nearest(s, f.enum) != "":
-			d.add(n, p.path, fmt.Sprintf("no such value '%s'", s), fmt.Sprintf("did you mean '%s'? values: %s", Nearest(s, f.enum), what))
+		case tenon.Nearest(s, f.enum) != "":
+			d.add(n, p.path, fmt.Sprintf("no such value '%s'", s), fmt.Sprintf("did you mean '%s'? values: %s", tenon.Nearest(s, f.enum), what))
 		default:
 			d.add(n, p.path, fmt.Sprintf("no such value '%s'", s), "values: "+what)
 		}

@@ -46,7 +46,7 @@ type generator struct {
 // TestGenerated keeps tenon.schema.json and docs/reference/config.md fresh.
 func TestGenerated(t *testing.T) {
 	g := &generator{t: t, docs: map[string]map[string]string{}, defs: map[string]any{}}
-	for _, dir := range []string{".", "../servers", "../policy", "../agent", "../model"} {
+	for _, dir := range []string{".", "../servers", "../catalog", "../policy", "../agent", "../model"} {
 		g.comments(dir)
 	}
 	g.page.WriteString(pageHead)
@@ -193,7 +193,9 @@ func (g *generator) value(t reflect.Type, p place, f field, doc string) map[stri
 	}
 	fmt.Fprintf(&g.page, "| `%s` | %s%s |%s| %s |\n", p.pattern, name, star, def, strings.ReplaceAll(doc, "|", "\\|"))
 	switch {
-	case t == secretType || t == durationType:
+	case t == secretType || t == durationType || t == rawType:
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct:
+		s["items"] = g.object(t.Elem(), place{p.path + "[]", p.pattern + "[]"})
 	case t.Kind() == reflect.Struct:
 		object := g.object(t, p)
 		if known := fields(t); slices.ContainsFunc(known, func(f field) bool { return f.short }) {
@@ -229,6 +231,9 @@ func (g *generator) kind(t reflect.Type, f field) (s map[string]any, name string
 			map[string]any{"type": "number", "exclusiveMinimum": 0}}}
 		return map[string]any{"$ref": "#/$defs/duration"}, "duration"
 	}
+	if t == rawType {
+		return map[string]any{}, "any"
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return g.kind(t.Elem(), f)
@@ -244,12 +249,20 @@ func (g *generator) kind(t reflect.Type, f field) (s map[string]any, name string
 	case reflect.Float64:
 		return map[string]any{"type": "number"}, "number"
 	case reflect.Slice:
-		return map[string]any{"type": []string{"array", "null"}, "items": map[string]any{"type": "string"}}, "list"
+		items := map[string]any{"type": "string"}
+		if t.Elem() == rawType {
+			items = map[string]any{}
+		}
+		return map[string]any{"type": []string{"array", "null"}, "items": items}, "list"
 	case reflect.Map:
 		if t.Elem().Kind() == reflect.Struct {
 			return map[string]any{"type": []string{"object", "null"}}, "map"
 		}
-		return map[string]any{"type": []string{"object", "null"}, "additionalProperties": map[string]any{"type": "string"}}, "map"
+		values := map[string]any{"type": "string"}
+		if t.Elem() == rawType {
+			values = map[string]any{}
+		}
+		return map[string]any{"type": []string{"object", "null"}, "additionalProperties": values}, "map"
 	case reflect.Struct:
 		return map[string]any{"type": "object"}, "object"
 	}

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/tenonhq/tenon"
 )
 
 // expands holds the patterns of the values in which variables are expanded.
@@ -34,12 +36,11 @@ var bounds = map[string][2]float64{
 var laterKeys = map[string][]string{
 	"config.Config": {"profile", "tool_tables", "tables", "engine", "serve", "mcpServers"},
 	"servers.Config": {"encoding", "config", "load_prompts", "load_resources", "prompts_as_tools", "resource_links",
-		"result_format", "lifecycle", "discover", "restart", "share", "sampling", "sampling_model", "log_level", "schema",
-		"where", "naming", "transform", "provider_options", "is_retrieval", "defer", "registry_name"},
+		"result_format", "lifecycle", "discover", "restart", "share", "sampling", "sampling_model", "log_level",
+		"is_retrieval", "registry_name"},
 	"servers.Auth":        {"client_id", "client_secret", "scopes", "callback_port"},
 	"config.SecretSource": {"keyring", "prompt", "password"},
-	"policy.Tool": {"kind", "enabled", "title", "arguments", "schema", "arguments_mode", "validate", "groups", "states",
-		"next_state", "defer", "provider_options", "path", "request", "template", "model", "agent"},
+	"catalog.Tool":        {"kind", "path", "request", "template", "model", "agent"},
 	"policy.Block": {"max_calls", "rate", "concurrency", "result_bytes", "result_tokens", "on_large_result", "cache",
 		"redact", "cost"},
 	"policy.Config": {"commands", "urls", "rules", "groups", "pins", "env_unresolved", "literal_secrets"},
@@ -59,50 +60,8 @@ func (d *decoder) unknown(k *node, p place, t reflect.Type, known []field) {
 	hint := "known keys: " + strings.Join(names, ", ")
 	if slices.Contains(laterKeys[t.String()], k.val) {
 		hint = "not supported by this version yet"
-	} else if near := Nearest(k.val, append(names, laterKeys[t.String()]...)); near != "" {
+	} else if near := tenon.Nearest(k.val, append(names, laterKeys[t.String()]...)); near != "" {
 		hint = "did you mean '" + near + "'?"
 	}
 	d.add(k, join(p.path, k.val), "unknown key", hint)
-}
-
-// Nearest returns the name that is most like s, or "" where none is near.
-func Nearest(s string, names []string) string {
-	plain := func(s string) string {
-		return strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(s))
-	}
-	best, at := "", 1+max(1, min(len(s), 12)/3)
-	for _, n := range names {
-		if dist := distance(plain(s), plain(n), at); dist < at {
-			best, at = n, dist
-		}
-	}
-	return best
-}
-
-// distance counts the insertions, deletions, replacements and swaps of
-// neighbours that make b of a. It gives up at limit.
-func distance(a, b string, limit int) int {
-	if d := len(a) - len(b); d >= limit || -d >= limit {
-		return limit
-	}
-	row := func(n int) []int { return make([]int, n+1) }
-	before, prev, cur := row(len(b)), row(len(b)), row(len(b))
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		cur[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				cur[j] = min(cur[j], before[j-2]+1)
-			}
-		}
-		before, prev, cur = prev, cur, before
-	}
-	return prev[len(b)]
 }

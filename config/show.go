@@ -65,6 +65,12 @@ func (w *shower) walk(p place, v reflect.Value, f field) {
 			}
 		}
 		w.put(p, short(v.Interface().(time.Duration)))
+	case t == rawType:
+		w.put(p, hideTokens(string(v.Bytes())))
+	case t.Kind() == reflect.Slice && (t.Elem().Kind() == reflect.Struct || t.Elem() == rawType):
+		for i := range v.Len() {
+			w.walk(p.at(i), v.Index(i), field{})
+		}
 	case t.Kind() == reflect.Slice:
 		w.put(p, w.list(n, v))
 	case t.Kind() == reflect.String && n != nil && n.kind == scalarNode:
@@ -124,6 +130,16 @@ func (w *shower) list(n *node, v reflect.Value) string {
 		}
 	}
 	return flow(out)
+}
+
+// hideTokens writes JSON that the file holds, unless a token is in it.
+func hideTokens(s string) string {
+	for _, word := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(`"{}[],: `, r) }) {
+		if looksLikeToken(word) {
+			return "***"
+		}
+	}
+	return s
 }
 
 // hidden writes a text that the file holds, if it is no token.

@@ -90,8 +90,7 @@ func (h *Host) checkEdit(ctx context.Context, run, step string, args json.RawMes
 		return err
 	}
 	c.Arguments, c.Malformed = args, ""
-	_, err = snapshot.Check(&c)
-	return err
+	return snapshot.CheckEdited(&c)
 }
 
 // responses answers each of a server's requests for input (2026-07-28, multi

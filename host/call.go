@@ -20,7 +20,7 @@ func (h *Host) CallTool(ctx context.Context, name string, args json.RawMessage, 
 	if err != nil {
 		return nil, "", err
 	}
-	if _, err := snapshot.Check(&tenon.ToolCall{Name: name, Arguments: args}); err != nil {
+	if _, err := snapshot.Prepare(&tenon.ToolCall{Name: name, Arguments: args}); err != nil {
 		if len(problems) > 0 && tenon.ErrorCode(err) == tenon.CodeNotFound {
 			return nil, "", problems[0].Err // the tool may be one of that server's
 		}

@@ -112,17 +112,21 @@ func (h *Host) doDecide(ctx context.Context, a engine.Attempt) ([]tenon.Event, e
 	if err != nil {
 		return nil, err
 	}
-	d := agent.Decision{Policy: h.policy, Arguments: c.Call.Arguments}
-	if len(d.Arguments) == 0 {
-		d.Arguments = json.RawMessage("{}")
-	}
+	d := agent.Decision{Policy: h.policy}
 	var events []tenon.Event
 	if c.Propose {
 		events = append(events, tenon.Event{Step: a.Step, Kind: agent.EventProposed, Data: encode(c.Call)})
 	}
-	t, err := snapshot.Check(&c.Call)
+	call, err := snapshot.Prepare(&c.Call)
+	t := call.Tool
+	if d.Arguments = call.Arguments; len(d.Arguments) == 0 {
+		d.Arguments = json.RawMessage("{}")
+	}
 	if t != nil {
 		d.Server, d.Remote = t.Server, t.Remote
+	}
+	if call.Warning != nil {
+		h.log.Warn("the arguments are sent as they are: "+call.Warning.Error(), "step", a.Step, "server", t.Server)
 	}
 	if err != nil {
 		d.Verdict, d.By, d.Reason = tenon.Deny, agent.ByCatalog, err.Error()

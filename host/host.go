@@ -91,7 +91,10 @@ type Host struct {
 
 	mu        sync.Mutex
 	snapshots map[string]*catalog.Snapshot // by digest
-	stored    map[string]struct{}          // digests of those that are known to be in the store
+	sources   map[string]catalog.Source    // how each server's tools are taken; never changes
+	shelves   map[string]shelved           // what each server offered last
+	last      merge
+	stored    map[string]struct{} // digests of those that are known to be in the store
 }
 
 // Open opens the store and prepares everything else. Errors: config, store.
@@ -158,7 +161,7 @@ func (h *Host) openServers() error {
 		}
 		h.toolsets[name] = t
 	}
-	return nil
+	return h.openSources()
 }
 
 // openStore opens the store's file, unless the caller brought a store.

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"runtime"
@@ -11,6 +10,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/policy"
 )
 
 // Problem is a server whose tools are missing, or a tool that had to be left out.
@@ -47,7 +47,7 @@ func (h *Host) Tools(ctx context.Context, names ...string) (*catalog.Snapshot, [
 		})
 	}
 	wg.Wait()
-	var sources []catalog.Source
+	var shelves []*catalog.Shelf
 	var problems []Problem
 	for i, name := range names {
 		entry, configured := h.config.Servers[name]
@@ -58,28 +58,95 @@ func (h *Host) Tools(ctx context.Context, names ...string) (*catalog.Snapshot, [
 			problems = append(problems, Problem{name, err})
 			continue
 		}
-		s := catalog.Source{Server: name, Trusted: true, Tools: answers[i].tools}
-		if configured {
-			s.Trusted, s.Include, s.Exclude = entry.IsTrusted(), entry.Include, entry.Exclude
-		}
-		sources = append(sources, s)
+		shelves = append(shelves, h.shelf(name, answers[i].tools))
 	}
-	snapshot, errs := catalog.Build(sources, h.overlays())
+	snapshot, errs := h.merged(shelves)
 	for _, err := range errs {
 		problems = append(problems, Problem{"", err})
 	}
 	return snapshot, problems, nil
 }
 
-func (h *Host) overlays() []catalog.Overlay {
-	var list []catalog.Overlay
-	for name, t := range h.config.Tools {
-		t = t.WithDefaults(name)
-		list = append(list, catalog.Overlay{Name: name, Server: t.Server, Remote: t.RemoteName,
-			Description: t.Description, Annotate: t.Annotations.Over})
+// shelved is what was shaped last, kept so that only what has changed is shaped
+// again: the tools of one server, and the snapshot of all.
+type shelved struct {
+	tools []tenon.Tool // as the server gave them; the same array is the same list
+	shelf *catalog.Shelf
+}
+
+// shelf shapes what a server offers, unless that was done before.
+func (h *Host) shelf(name string, tools []tenon.Tool) *catalog.Shelf {
+	h.mu.Lock()
+	last, ok := h.shelves[name]
+	h.mu.Unlock()
+	if ok && len(last.tools) == len(tools) && (len(tools) == 0 || &last.tools[0] == &tools[0]) {
+		return last.shelf
 	}
-	slices.SortFunc(list, func(a, b catalog.Overlay) int { return cmp.Compare(a.Name, b.Name) })
-	return list
+	src := h.sources[name]
+	src.Tools = tools
+	s := catalog.Shape(src)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.shelves[name] = shelved{tools: tools, shelf: s}
+	return s
+}
+
+// merged makes the snapshot of some shelves, unless they are those of the last one.
+func (h *Host) merged(shelves []*catalog.Shelf) (*catalog.Snapshot, []error) {
+	h.mu.Lock()
+	last := h.last
+	h.mu.Unlock()
+	if last.snapshot == nil || !slices.Equal(last.shelves, shelves) {
+		last.shelves = shelves
+		last.snapshot, last.problems = catalog.Merge(shelves)
+		h.mu.Lock()
+		h.last = last
+		h.mu.Unlock()
+	}
+	return last.snapshot, last.problems
+}
+
+// merge is a snapshot and what it was made of.
+type merge struct {
+	shelves  []*catalog.Shelf
+	snapshot *catalog.Snapshot
+	problems []error
+}
+
+// openSources says how the tools of each server are taken, as configured.
+func (h *Host) openSources() error {
+	h.sources, h.shelves = map[string]catalog.Source{}, map[string]shelved{}
+	var language *policy.Language
+	for name := range h.toolsets {
+		entry, ok := h.config.Servers[name]
+		s := catalog.Source{Server: name, Trusted: true}
+		if ok {
+			s = catalog.Source{Server: name, Trusted: entry.IsTrusted(), Static: !entry.LoadsTools(), Include: entry.Include,
+				Exclude: entry.Exclude, Naming: entry.Naming, Transform: entry.Transform, Simple: entry.Schema.Types == catalog.TypesSimple,
+				Options: entry.ProviderOptions, Defer: entry.Defer}
+		}
+		if entry.Where != "" {
+			var err error
+			if language == nil {
+				if language, err = policy.NewToolLanguage(); err != nil {
+					return err
+				}
+			}
+			if s.Where, err = language.Condition(entry.Where); err != nil {
+				return tenon.Errorf(tenon.CodeConfig, "servers.%s.where: %w", name, err)
+			}
+		}
+		for key, t := range h.config.Tools {
+			if t = t.WithDefaults(key); t.Server == name {
+				if s.Entries == nil {
+					s.Entries = map[string]catalog.Tool{}
+				}
+				s.Entries[key] = t
+			}
+		}
+		h.sources[name] = s
+	}
+	return nil
 }
 
 // start begins a run with a snapshot, nil for none, which is stored in the same
@@ -141,7 +208,7 @@ func (h *Host) snapshot(ctx context.Context, digest string) (*catalog.Snapshot, 
 		return s, nil
 	}
 	if digest == "" {
-		s, _ = catalog.Build(nil, nil)
+		s, _ = catalog.Build(nil)
 		return s, nil
 	}
 	raw, err := h.store.Blob(ctx, digest)

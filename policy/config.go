@@ -1,10 +1,6 @@
 package policy
 
-import (
-	"time"
-
-	"github.com/tenonhq/tenon"
-)
+import "time"
 
 // When a call must ask a person first.
 const (
@@ -82,57 +78,4 @@ func (b Block) Over(base Block) Block {
 // it does not say. Timeout stays 0, which means the server's request_timeout.
 func (b Block) WithDefaults() Block {
 	return b.Over(Block{Approval: ApprovalDestructive, Retry: RetryAuto})
-}
-
-// Tool is one entry of `tools`: what tenon.yaml says about one discovered tool.
-// The entry's key is the name that the model sees.
-type Tool struct {
-	// Server that has the tool.
-	Server string `yaml:"server"`
-	// The tool's name on the server.
-	RemoteName string `yaml:"remote_name" default:"NAME"`
-	// Text for the model, in place of the server's.
-	Description string `yaml:"description" default:"server's"`
-	// What the tool does; stands above the server's hints, also for `trusted: false`.
-	Annotations Annotations `yaml:"annotations"`
-	// Rules for this tool; stands above all other blocks.
-	Policy Block `yaml:"policy"`
-}
-
-// WithDefaults returns the tool with its remote name filled in.
-func (t Tool) WithDefaults(name string) Tool {
-	if t.RemoteName == "" {
-		t.RemoteName = name
-	}
-	return t
-}
-
-// Annotations says what a tool does. It converts to [tenon.Annotations].
-type Annotations struct {
-	// Changes nothing.
-	ReadOnly *bool `yaml:"read_only" default:"server's"`
-	// May destroy something.
-	Destructive *bool `yaml:"destructive" default:"server's"`
-	// A repeat is safe; decides about retry after a crash.
-	Idempotent *bool `yaml:"idempotent" default:"server's"`
-	// Reaches things outside of the server's own.
-	OpenWorld *bool `yaml:"open_world" default:"server's"`
-}
-
-// Over returns the annotations with base, a server's hints, in the place of
-// what a does not say.
-func (a Annotations) Over(base tenon.Annotations) tenon.Annotations {
-	if a.ReadOnly != nil {
-		base.ReadOnly = a.ReadOnly
-	}
-	if a.Destructive != nil {
-		base.Destructive = a.Destructive
-	}
-	if a.Idempotent != nil {
-		base.Idempotent = a.Idempotent
-	}
-	if a.OpenWorld != nil {
-		base.OpenWorld = a.OpenWorld
-	}
-	return base
 }

@@ -1,10 +1,12 @@
 package servers
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/policy"
 )
 
@@ -78,6 +80,18 @@ type Config struct {
 	Include []string `yaml:"include" default:"[\"*\"]"`
 	// Globs on remote tool names to leave out; wins over include.
 	Exclude []string `yaml:"exclude" default:"[]"`
+	// CEL over `tool`; a tool for which it is not true is left out.
+	Where string `yaml:"where"`
+	// Under which names its tools are exposed.
+	Naming catalog.Naming `yaml:"naming"`
+	// Steps that change its tools, in order; each has one of prefix, describe, rename, hide_params and set_params.
+	Transform []catalog.Transform `yaml:"transform" default:"[]"`
+	// Which parameters of its tools reach the model.
+	Schema catalog.Schema `yaml:"schema"`
+	// Options passed on with each of its tools: provider -> object.
+	ProviderOptions map[string]json.RawMessage `yaml:"provider_options" default:"{}"`
+	// true: the model finds its tools by search instead of being told of them at once.
+	Defer bool `yaml:"defer" default:"false"`
 	// false: one call at a time.
 	Parallel *bool `yaml:"parallel" default:"true"`
 	// Discover tools; false: only those that `tools` names.

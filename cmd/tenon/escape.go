@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tenonhq/tenon"
 )
 
 // What servers and models send may hold sequences that move the cursor, set the
@@ -15,26 +17,15 @@ import (
 // safeText escapes control and direction characters but keeps line breaks and
 // tabs: for text of several lines.
 func safeText(s string) string {
-	return escape(s, func(r rune) bool { return r == '\n' || r == '\t' || !hidden(r) || r == '\u200c' || r == '\u200d' })
+	return escape(s, func(r rune) bool {
+		return r == '\n' || r == '\t' || !tenon.IsHidden(r) || r == '\u200c' || r == '\u200d'
+	})
 }
 
 // safeLine escapes whatever would not be seen as itself, line breaks too: for
 // one line, and for arguments that a person has to judge.
 func safeLine(s string) string {
-	return escape(s, func(r rune) bool { return !hidden(r) && (r == ' ' || !unicode.IsSpace(r)) })
-}
-
-// hidden reports whether a character is not seen, or changes how others are.
-func hidden(r rune) bool {
-	switch {
-	case r < 0x20, r >= 0x7f && r < 0xa0: // C0, DEL, C1
-		return true
-	case r == '\u2028', r == '\u2029', r == '\u115f', r == '\u1160', r == '\u3164', r == '\uffa0':
-		return true
-	case r >= 0xfe00 && r <= 0xfe0e, r >= 0xe0100 && r <= 0xe01ef: // variation selectors, but for the one of emoji
-		return true
-	}
-	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Co, r)
+	return escape(s, func(r rune) bool { return !tenon.IsHidden(r) && (r == ' ' || !unicode.IsSpace(r)) })
 }
 
 func escape(s string, keep func(rune) bool) string {

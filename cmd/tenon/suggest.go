@@ -4,13 +4,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon"
 )
 
 // didYouMean returns "; did you mean 'x'?" where one of the names is close to
 // what was given, else the names themselves where they are few, else "".
 func didYouMean(given string, names []string) string {
-	best := config.Nearest(given, names)
+	best := tenon.Nearest(given, names)
 	for _, n := range names {
 		if given != "" && best == "" && strings.HasPrefix(strings.ToLower(n), strings.ToLower(given)) {
 			best = n

@@ -1,0 +1,166 @@
+package catalog
+
+import (
+	"encoding/json"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/policy"
+)
+
+// How an entry's arguments stand to the schema that was discovered.
+const (
+	ArgumentsOverlay = "overlay"
+	ArgumentsReplace = "replace"
+	ArgumentsCheck   = "check"
+	ArgumentsIgnore  = "ignore"
+)
+
+// What becomes of arguments that do not fit a tool's schema.
+const (
+	ValidateError = "error"
+	ValidateWarn  = "warn"
+	ValidateOff   = "off"
+)
+
+// Tool is one entry of `tools`: what tenon.yaml says about one tool of a server.
+// The entry's key is the name that the model sees.
+type Tool struct {
+	// false: the tool is left out.
+	Enabled *bool `yaml:"enabled" default:"true"`
+	// Server that has the tool.
+	Server string `yaml:"server"`
+	// The tool's name on the server.
+	RemoteName string `yaml:"remote_name" default:"NAME"`
+	// Shown name.
+	Title string `yaml:"title" default:"server's"`
+	// Text for the model, in place of the server's.
+	Description string `yaml:"description" default:"server's"`
+	// What the model is told of the tool's arguments; see arguments_mode.
+	Arguments []Argument `yaml:"arguments" default:"[]"`
+	// JSON Schema of the arguments, instead of `arguments`; both is an error.
+	Schema json.RawMessage `yaml:"schema"`
+	// overlay: descriptions and types over the discovered schema; replace: instead of it; check: the discovered schema stays, and a difference withholds the tool; ignore: not used.
+	ArgumentsMode string `yaml:"arguments_mode" enum:"overlay,replace,check,ignore" default:"overlay"`
+	// Arguments that do not fit the schema: error refuses the call and tells the model what was expected, warn makes it nevertheless, off does not look.
+	Validate string `yaml:"validate" enum:"error,warn,off" default:"error"`
+	// What the tool does; stands above the server's hints, also for `trusted: false`.
+	Annotations Annotations `yaml:"annotations"`
+	// Groups that see the tool; [] none.
+	Groups []string `yaml:"groups" default:"[default]"`
+	// States of the agent in which the tool is visible; "*" is every state.
+	States []string `yaml:"states" default:"[\"*\"]"`
+	// State of the agent after a successful call; empty keeps it.
+	NextState string `yaml:"next_state"`
+	// true: the model finds the tool by search instead of being told of it at once; false: always told.
+	Defer *bool `yaml:"defer" default:"server's"`
+	// Options passed on with the tool: provider -> object.
+	ProviderOptions map[string]json.RawMessage `yaml:"provider_options" default:"{}"`
+	// Rules for this tool; stands above all other blocks.
+	Policy policy.Block `yaml:"policy"`
+}
+
+// Argument is one argument of a tool as a configuration tells of it.
+type Argument struct {
+	// Name of the argument.
+	Name string `yaml:"name"`
+	// JSON Schema type.
+	Type string `yaml:"type" enum:"string,number,integer,boolean,object,array,null" default:"string"`
+	// Text for the model.
+	Description string `yaml:"description"`
+	// true: a call must have it.
+	Required *bool `yaml:"required" default:"false"`
+	// Value that the tool takes where the argument is absent; told to the model.
+	Default json.RawMessage `yaml:"default"`
+	// The values that are possible.
+	Enum []json.RawMessage `yaml:"enum" default:"[]"`
+}
+
+// WithDefaults returns the entry with its remote name filled in.
+func (t Tool) WithDefaults(name string) Tool {
+	if t.RemoteName == "" {
+		t.RemoteName = name
+	}
+	return t
+}
+
+// IsEnabled reports whether the tool is offered.
+func (t Tool) IsEnabled() bool { return t.Enabled == nil || *t.Enabled }
+
+// Naming says under which names a server's tools are exposed.
+type Naming struct {
+	// Exposed name; placeholders {server}, {tool}.
+	Template string `yaml:"template" default:"{tool}"`
+	// What stands in place of a character that is not allowed.
+	Replace *string `yaml:"replace" default:"-"`
+	// Allowed characters, of A-Z a-z 0-9 _ -; a name that begins with neither a letter nor `_` gets `_` in front.
+	Allow string `yaml:"allow" default:"A-Za-z0-9_-"`
+	// Longer names are cut and get a hash.
+	MaxLen int `yaml:"max_len" default:"64" min:"16" max:"64"`
+	// Two tools of one name. server_prefix: all of them become {server}_{tool}; suffix: _1, _2; error: they are left out.
+	OnCollision string `yaml:"on_collision" enum:"server_prefix,suffix,error" default:"server_prefix"`
+}
+
+// The values of [Naming.OnCollision].
+const (
+	CollisionServerPrefix = "server_prefix"
+	CollisionSuffix       = "suffix"
+	CollisionError        = "error"
+)
+
+// Transform is one step of a server's `transform`: exactly one of its fields is
+// set.
+type Transform struct {
+	// Text in front of the name.
+	Prefix string `yaml:"prefix"`
+	// Text in place of the description; placeholders {description}, {title}, {tool}, {server}.
+	Describe string `yaml:"describe"`
+	// Old name -> new name.
+	Rename map[string]string `yaml:"rename" default:"{}"`
+	// Parameters that the model does not see and no call has.
+	HideParams []string `yaml:"hide_params" default:"[]"`
+	// Parameters that the model does not see and every call has: name -> value.
+	SetParams map[string]json.RawMessage `yaml:"set_params" default:"{}"`
+	// Func is a step of a Go program: it returns the tool as it should be, nil
+	// to leave it out. It must not change what it is given. Server and Remote
+	// cannot be changed.
+	Func func(tenon.Tool) *tenon.Tool `yaml:"-"`
+}
+
+// Schema says which schemas of a server reach the model.
+type Schema struct {
+	// simple: only string, integer and number parameters; a tool that loses a required one is left out.
+	Types string `yaml:"types" enum:"full,simple" default:"full"`
+}
+
+// TypesSimple is the value of [Schema.Types] that leaves only plain parameters.
+const TypesSimple = "simple"
+
+// Annotations says what a tool does. It converts to [tenon.Annotations].
+type Annotations struct {
+	// Changes nothing.
+	ReadOnly *bool `yaml:"read_only" default:"server's"`
+	// May destroy something.
+	Destructive *bool `yaml:"destructive" default:"server's"`
+	// A repeat is safe; decides about retry after a crash.
+	Idempotent *bool `yaml:"idempotent" default:"server's"`
+	// Reaches things outside of the server's own.
+	OpenWorld *bool `yaml:"open_world" default:"server's"`
+}
+
+// Over returns the annotations with base, a server's hints, in the place of
+// what a does not say.
+func (a Annotations) Over(base tenon.Annotations) tenon.Annotations {
+	if a.ReadOnly != nil {
+		base.ReadOnly = a.ReadOnly
+	}
+	if a.Destructive != nil {
+		base.Destructive = a.Destructive
+	}
+	if a.Idempotent != nil {
+		base.Idempotent = a.Idempotent
+	}
+	if a.OpenWorld != nil {
+		base.OpenWorld = a.OpenWorld
+	}
+	return base
+}

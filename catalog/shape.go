@@ -1,0 +1,334 @@
+package catalog
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"encoding/json"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/policy"
+)
+
+// Source is what one server offers, and how it is taken. The order of the steps:
+//
+//  1. include, exclude (on remote names)
+//  2. hidden characters in texts are made visible
+//  3. the schema becomes one of an object
+//  4. annotations of a server that is not trusted are dropped; its provider
+//     options and defer are put on
+//  5. naming.template gives the name
+//  6. transform, entry by entry
+//  7. the entry of `tools`: name, title, description, arguments, annotations, rules
+//  8. schema.types
+//  9. where
+//  10. names are made to fit and unique, over all servers
+type Source struct {
+	Server    string
+	Trusted   bool     // its annotations count
+	Static    bool     // its tools are those of Entries alone; Tools is empty
+	Include   []string // globs on remote names; empty: all
+	Exclude   []string // globs; wins over Include
+	Where     *policy.Condition
+	Naming    Naming
+	Transform []Transform
+	Simple    bool // only plain parameters
+	Options   map[string]json.RawMessage
+	Defer     bool
+	Entries   map[string]Tool // entries of `tools` about this server, by exposed name
+	Tools     []tenon.Tool
+}
+
+// Withheld is a tool that is not offered, and why.
+type Withheld struct {
+	Server string `json:"server"`
+	Remote string `json:"remote_name"`
+	Reason string `json:"reason"`
+}
+
+// Step is what one step of shaping changed about a tool.
+type Step struct {
+	Step   string `json:"step"`   // such as transform[0].prefix
+	Field  string `json:"field"`  // name, title, description, input_schema, annotations, rules
+	Before string `json:"before"` // as text; JSON for what is not a text
+	After  string `json:"after"`
+}
+
+// Shelf is what one server offers, shaped. It is immutable.
+type Shelf struct {
+	source   Source
+	items    []*item
+	withheld []Withheld
+	problems []error
+}
+
+// item is one tool on a shelf, under the name that it would like to have.
+type item struct {
+	tool  tenon.Tool
+	fixed bool // the configuration gave the name
+	raw   []byte
+}
+
+// Shape shapes what one server offers. It is pure and does not keep the slices
+// and maps of the source, but for those inside of tools.
+func Shape(src Source) *Shelf {
+	s := &Shelf{source: src}
+	byRemote := make(map[string]string, len(src.Entries)) // remote → entry
+	for name, e := range src.Entries {
+		byRemote[e.RemoteName] = name
+	}
+	offered := src.Tools
+	if src.Static {
+		offered = nil
+		for _, name := range slices.Sorted(maps.Keys(src.Entries)) {
+			offered = append(offered, tenon.Tool{Remote: src.Entries[name].RemoteName})
+		}
+	}
+	used := map[string]bool{}
+	seen := make(map[string]bool, len(byRemote))
+	for i := range offered {
+		c := shaper{src: &s.source, entry: byRemote[offered[i].Remote], used: used}
+		if c.entry != "" {
+			seen[c.entry] = true
+		}
+		if reason := c.run(offered[i]); reason != "" {
+			s.withheld = append(s.withheld, Withheld{src.Server, offered[i].Remote, reason})
+			if c.broken {
+				s.problems = append(s.problems, tenon.Errorf(tenon.CodeConfig, "tool '%s' of server '%s' is left out: %s", tenon.Visible(offered[i].Remote), src.Server, reason))
+			}
+			continue
+		}
+		raw, err := json.Marshal(&c.t)
+		if err != nil {
+			s.withheld = append(s.withheld, Withheld{src.Server, offered[i].Remote, "its definition is not JSON: " + err.Error()})
+			continue
+		}
+		s.items = append(s.items, &item{tool: c.t, fixed: c.entry != "", raw: raw})
+	}
+	for _, name := range slices.Sorted(maps.Keys(src.Entries)) {
+		if !seen[name] {
+			s.problems = append(s.problems, tenon.Errorf(tenon.CodeConfig, "tools.%s: server '%s' has no tool '%s'", name, src.Server, src.Entries[name].RemoteName))
+		}
+	}
+	if len(offered) > 0 {
+		s.problems = append(s.problems, src.inert(used)...)
+	}
+	return s
+}
+
+// inert says which rules were about no tool at all.
+func (s *Source) inert(used map[string]bool) []error {
+	var list []error
+	bad := func(key, format string, args ...any) {
+		if !used[key] {
+			list = append(list, tenon.Errorf(tenon.CodeConfig, "servers.%s.%s: %s", s.Server, key, fmt.Sprintf(format, args...)))
+		}
+	}
+	for _, g := range s.Include {
+		if g != "*" {
+			bad(includeKey(g), "no tool of the server matches '%s'", g)
+		}
+	}
+	for i, t := range s.Transform {
+		for _, old := range slices.Sorted(maps.Keys(t.Rename)) {
+			bad(key(i, "rename."+old), "no tool has the name '%s' at this step", old)
+		}
+		for _, p := range t.HideParams {
+			bad(key(i, "hide_params."+p), "no tool has the parameter '%s'", p)
+		}
+		for _, p := range slices.Sorted(maps.Keys(t.SetParams)) {
+			bad(key(i, "set_params."+p), "no tool has the parameter '%s'", p)
+		}
+	}
+	return list
+}
+
+func key(i int, rest string) string { return fmt.Sprintf("transform[%d].%s", i, rest) }
+
+func includeKey(glob string) string { return "include '" + glob + "'" }
+
+// Explain returns what each step changed about one tool of the source, in order.
+func (s *Shelf) explain(remote string) []Step {
+	for i := range s.source.Tools {
+		if s.source.Tools[i].Remote == remote {
+			return s.trace(s.source.Tools[i])
+		}
+	}
+	return s.trace(tenon.Tool{Remote: remote})
+}
+
+func (s *Shelf) trace(t tenon.Tool) []Step {
+	c := shaper{src: &s.source, used: map[string]bool{}, steps: &[]Step{}}
+	for name, e := range s.source.Entries {
+		if e.RemoteName == t.Remote {
+			c.entry = name
+		}
+	}
+	c.run(t)
+	return *c.steps
+}
+
+// shaper shapes one tool.
+type shaper struct {
+	src    *Source
+	entry  string // name of the tool's entry; empty: none
+	used   map[string]bool
+	steps  *[]Step // nil: nobody asks
+	t      tenon.Tool
+	broken bool // the reason for leaving the tool out is a fault of the configuration
+}
+
+// run shapes a tool and returns why it is left out, "" where it is not.
+func (c *shaper) run(t tenon.Tool) string {
+	c.t = t
+	c.t.Server, c.t.Name = c.src.Server, t.Remote
+	for _, s := range []struct {
+		name string
+		do   func() string
+	}{
+		{"filter", c.filter},
+		{"text", c.text},
+		{"schema", c.schema},
+		{"server", c.server},
+		{"naming.template", c.template},
+	} {
+		if reason := c.step(s.name, s.do); reason != "" {
+			return reason
+		}
+	}
+	for i := range c.src.Transform {
+		if reason := c.transform(i, &c.src.Transform[i]); reason != "" {
+			return reason
+		}
+	}
+	if c.entry != "" {
+		if reason := c.step("tools."+c.entry, c.overlay); reason != "" {
+			return reason
+		}
+	}
+	if c.src.Simple {
+		if reason := c.step("schema.types", c.simple); reason != "" {
+			return reason
+		}
+	}
+	if reason := c.step("where", c.where); reason != "" {
+		return reason
+	}
+	if c.entry == "" || !fits(c.t.Name) {
+		return c.step("naming", func() string {
+			c.t.Name = c.src.Naming.safe(c.t.Name)
+			return ""
+		})
+	}
+	return ""
+}
+
+// step does one step and notes what it changed.
+func (c *shaper) step(name string, do func() string) string {
+	before := c.t
+	reason := do()
+	if c.steps == nil {
+		return reason
+	}
+	note := func(field, a, b string) {
+		if a != b {
+			*c.steps = append(*c.steps, Step{name, field, a, b})
+		}
+	}
+	note("name", before.Name, c.t.Name)
+	note("title", before.Title, c.t.Title)
+	note("description", before.Description, c.t.Description)
+	note("input_schema", string(before.Input), string(c.t.Input))
+	note("annotations", string(encode(before.Annotations)), string(encode(c.t.Annotations)))
+	note("rules", string(encode(before.Rules)), string(encode(c.t.Rules)))
+	if reason != "" {
+		*c.steps = append(*c.steps, Step{name, "offered", "yes", "no: " + reason})
+	}
+	return reason
+}
+
+func (c *shaper) filter() string {
+	if len(c.src.Include) > 0 {
+		hit := false
+		for _, g := range c.src.Include {
+			if glob(g, c.t.Remote) {
+				c.used[includeKey(g)], hit = true, true
+			}
+		}
+		if !hit {
+			return "include: no glob matches the name: " + strings.Join(c.src.Include, ", ")
+		}
+	}
+	for _, g := range c.src.Exclude {
+		if glob(g, c.t.Remote) {
+			return "exclude: " + g
+		}
+	}
+	return ""
+}
+
+// glob matches as path.Match does, but * also takes a slash, which tool names
+// may have.
+func glob(pattern, name string) bool {
+	ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
+	return err == nil && ok
+}
+
+// text makes hidden characters visible in what is only read, and refuses them
+// where they are part of a name or value: the model could not send it back.
+func (c *shaper) text() string {
+	c.t.Title, c.t.Description = tenon.Visible(c.t.Title), tenon.Visible(c.t.Description)
+	clean, err := visibleSchema(c.t.Input)
+	if err != nil {
+		return err.Error()
+	}
+	c.t.Input = clean
+	return ""
+}
+
+func (c *shaper) schema() string {
+	input, wrapped, err := objectSchema(c.t.Input)
+	if err != nil {
+		return err.Error()
+	}
+	c.t.Input, c.t.Rules.Wrapped = input, wrapped
+	return ""
+}
+
+func (c *shaper) server() string {
+	if !c.src.Trusted {
+		c.t.Annotations = tenon.Annotations{}
+	}
+	c.t.Rules.Options, c.t.Rules.Defer = c.src.Options, c.src.Defer
+	return ""
+}
+
+func (c *shaper) template() string {
+	if tmpl := c.src.Naming.Template; tmpl != "" {
+		c.t.Name = fill(tmpl, &c.t, c.t.Remote)
+	}
+	return ""
+}
+
+// fill puts the placeholders in. What stands in for one is not looked at again.
+func fill(template string, t *tenon.Tool, tool string) string {
+	return strings.NewReplacer("{tool}", tool, "{server}", t.Server, "{description}", t.Description, "{title}", t.Title).Replace(template)
+}
+
+func (c *shaper) where() string {
+	if c.src.Where == nil {
+		return ""
+	}
+	keep, err := c.src.Where.Holds(&policy.Facts{Tool: &c.t})
+	switch {
+	case err != nil:
+		c.broken = true
+		return "where: " + err.Error()
+	case !keep:
+		return "where: " + c.src.Where.String()
+	}
+	return ""
+}

@@ -1,0 +1,136 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// providers are those that options may be passed to.
+var providers = []string{"anthropic", "openai", "gemini", "ollama", "openai-compatible"}
+
+// shaping checks what is said about all tools of a server.
+func (k *checker) shaping(p string, s servers.Config) {
+	k.globs(p+".include", s.Include)
+	k.globs(p+".exclude", s.Exclude)
+	k.condition(p+".where", s.Where)
+	k.placeholders(p+".naming.template", s.Naming.Template, "{server}", "{tool}")
+	if t := s.Naming.Template; t != "" && !strings.Contains(t, "{tool}") {
+		k.bad(p+".naming.template", "write {tool} where the tool's own name stands", "every tool would have the same name")
+	}
+	if r := s.Naming.Replace; r != nil && strings.Trim(*r, nameCharacters) != "" {
+		k.bad(p+".naming.replace", "characters: A-Z a-z 0-9 _ -", "providers refuse names with '%s'", *r)
+	}
+	if a := s.Naming.Allow; strings.Trim(a, nameCharacters) != "" {
+		k.bad(p+".naming.allow", "characters: A-Z a-z 0-9 _ -", "providers refuse names with '%s'", strings.Trim(a, nameCharacters))
+	}
+	k.options(p+".provider_options", s.ProviderOptions)
+	for i, t := range s.Transform {
+		k.transform(index(p+".transform", i), t)
+	}
+}
+
+const nameCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+
+func (k *checker) transform(p string, t catalog.Transform) {
+	n := k.nodes[p]
+	if n == nil || n.kind != mapNode {
+		if n != nil && n.isNull() {
+			k.bad(p, "steps: prefix, describe, rename, hide_params, set_params", "has no step")
+		}
+		return
+	}
+	if len(n.keys) != 1 {
+		k.bad(p, "write one entry of the list for each step, in their order", "one step has one of prefix, describe, rename, hide_params and set_params")
+		return
+	}
+	key := n.keys[0].val
+	if v := n.vals[0]; v.isNull() || v.kind != scalarNode && len(v.vals) == 0 || v.kind == scalarNode && v.val == "" {
+		k.bad(p+"."+key, "", "does nothing")
+	}
+	k.placeholders(p+".describe", t.Describe, "{description}", "{title}", "{tool}", "{server}")
+	for old, name := range t.Rename {
+		if name == "" {
+			k.bad(p+".rename."+old, "", "a tool needs a name")
+		}
+	}
+}
+
+var placeholder = regexp.MustCompile(`\{[A-Za-z_]*\}`)
+
+func (k *checker) placeholders(p, template string, known ...string) {
+	for _, found := range placeholder.FindAllString(template, -1) {
+		if !slices.Contains(known, found) {
+			k.bad(p, "placeholders: "+strings.Join(known, ", "), "no such placeholder %s", found)
+		}
+	}
+}
+
+// condition compiles CEL about a tool.
+func (k *checker) condition(p, text string) {
+	if !k.has(p) || k.nodes[p].tag != "!!str" {
+		return
+	}
+	l, err := policy.NewToolLanguage()
+	if err == nil {
+		_, err = l.Condition(text)
+	}
+	if err != nil {
+		k.bad(p, "CEL over tool: name, server, remote_name, kind, title, description, groups, annotations", "%s", err)
+	}
+}
+
+func (k *checker) options(p string, options map[string]json.RawMessage) {
+	for _, name := range k.order[p] {
+		switch {
+		case !slices.Contains(providers, name):
+			k.add(k.keyed[p+"."+name], p+"."+name, fmt.Sprintf("no provider '%s'", name), "providers: "+strings.Join(providers, ", "))
+		case len(options[name]) > 0 && options[name][0] != '{':
+			k.bad(p+"."+name, "", "must be a map of options")
+		}
+	}
+}
+
+var toolName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+
+// tool checks what is said about one tool.
+func (k *checker) tool(p, name string, t catalog.Tool) {
+	if !toolName.MatchString(name) {
+		k.add(k.keyed[p], p, "providers refuse this name", "a tool's name has the characters A-Z a-z 0-9 _ - and begins with a letter or _")
+	}
+	k.options(p+".provider_options", t.ProviderOptions)
+	if k.has(p+".schema") && k.has(p+".arguments") {
+		k.bad(p+".schema", "keep one of them", "'arguments' and 'schema' together")
+	}
+	if k.has(p + ".schema") {
+		if err := catalog.CheckSchema(t.Schema); err != nil {
+			k.bad(p+".schema", "", "not the JSON Schema of an object: %s", err)
+		}
+	}
+	switch said := k.has(p+".schema") || len(t.Arguments) > 0; {
+	case t.ArgumentsMode != "" && !said:
+		k.bad(p+".arguments_mode", "", "has no effect without 'arguments' or 'schema'")
+	case !said && t.Server != "" && !k.c.Servers[t.Server].LoadsTools():
+		k.note(p, "write arguments, or load_tools: true", "the server's tools are not discovered and no arguments are given: the tool takes any")
+	}
+	var seen []string
+	for i, a := range t.Arguments {
+		at := index(p+".arguments", i)
+		switch {
+		case a.Name == "" && !k.failedUnder(at):
+			k.bad(at, "", "'name' is required")
+		case slices.Contains(seen, a.Name) && a.Name != "":
+			k.bad(at+".name", "", "a second argument '%s'", a.Name)
+		case a.Name != tenon.Visible(a.Name):
+			k.bad(at+".name", "", "hidden characters in a name")
+		}
+		seen = append(seen, a.Name)
+	}
+}

@@ -1,0 +1,45 @@
+package tenon
+
+import "strings"
+
+// Nearest returns the name that is most like s, or "" where none is near.
+func Nearest(s string, names []string) string {
+	plain := func(s string) string {
+		return strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(s))
+	}
+	best, at := "", 1+max(1, min(len(s), 12)/3)
+	for _, n := range names {
+		if dist := distance(plain(s), plain(n), at); dist < at {
+			best, at = n, dist
+		}
+	}
+	return best
+}
+
+// distance counts the insertions, deletions, replacements and swaps of
+// neighbours that make b of a. It gives up at limit.
+func distance(a, b string, limit int) int {
+	if d := len(a) - len(b); d >= limit || -d >= limit {
+		return limit
+	}
+	row := func(n int) []int { return make([]int, n+1) }
+	before, prev, cur := row(len(b)), row(len(b)), row(len(b))
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		cur[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				cur[j] = min(cur[j], before[j-2]+1)
+			}
+		}
+		before, prev, cur = prev, cur, before
+	}
+	return prev[len(b)]
+}

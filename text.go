@@ -1,0 +1,56 @@
+package tenon
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// IsHidden reports whether a character is not seen, or changes how others are
+// seen: control characters, direction marks, zero width characters, tags,
+// variation selectors (but for the one of emoji), private use. Texts of servers
+// may hide instructions to a model, or to a terminal, in them.
+func IsHidden(r rune) bool {
+	switch {
+	case r < 0x20, r >= 0x7f && r < 0xa0: // C0, DEL, C1
+		return true
+	case r < 0xad: // nothing more below U+00AD
+		return false
+	case r == '\u2028', r == '\u2029', r == '\u034f', r == '\u115f', r == '\u1160', r == '\u3164', r == '\uffa0':
+		return true
+	case r >= 0xfe00 && r <= 0xfe0e, r >= 0xe0100 && r <= 0xe01ef:
+		return true
+	}
+	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Co, r)
+}
+
+// Visible returns the text with every hidden character written as \u{...}, its
+// code point in hexadecimal, and bytes that are not UTF-8 as \x... . Line breaks
+// and tabs stay, and so do the joiners that scripts and emoji need. A text
+// without hidden characters is returned as it is.
+func Visible(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r == utf8.RuneError || !isPlain(r) }) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case isPlain(r):
+			b.WriteString(s[i : i+n])
+		case r == '\r' && strings.HasPrefix(s[i+n:], "\n"):
+			b.WriteByte('\r') // a line break of other systems
+		default:
+			fmt.Fprintf(&b, `\u{%x}`, r)
+		}
+		i += n
+	}
+	return b.String()
+}
+
+func isPlain(r rune) bool {
+	return !IsHidden(r) || r == '\n' || r == '\t' || r == '\u200c' || r == '\u200d'
+}
