@@ -35,6 +35,8 @@ type Config struct {
 	Tools map[string]catalog.Tool `yaml:"tools"`
 	// Language models. The first one is the default.
 	Models map[string]model.Config `yaml:"models"`
+	// File of prices that go over the built-in ones, in the form that `tenon models prices` prints.
+	Prices string `yaml:"prices" default:"the built-in table"`
 	// Agents. `default` is used where none is named.
 	Agents map[string]agent.Config `yaml:"agents"`
 	// Limits of a run, for all agents.

@@ -98,6 +98,7 @@ func (d *decoder) decode(n *node, p place, v reflect.Value, f field) {
 		d.mapping(n, p, v)
 	case t.Kind() == reflect.Slice:
 		d.list(n, p, v, f)
+	case t.Kind() == reflect.Pointer && n.isNull() && t.Elem().Kind() == reflect.Struct: // says nothing
 	case t.Kind() == reflect.Pointer:
 		e := reflect.New(t.Elem())
 		d.decode(n, p, e.Elem(), f)

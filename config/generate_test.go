@@ -192,6 +192,9 @@ func (g *generator) value(t reflect.Type, p place, f field, doc string) map[stri
 		def = " "
 	}
 	fmt.Fprintf(&g.page, "| `%s` | %s%s |%s| %s |\n", p.pattern, name, star, def, strings.ReplaceAll(doc, "|", "\\|"))
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
 	switch {
 	case t == secretType || t == durationType || t == rawType:
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct:

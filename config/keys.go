@@ -13,14 +13,14 @@ var expands = map[string]bool{
 	"servers.NAME.command": true, "servers.NAME.args[]": true, "servers.NAME.cwd": true, "servers.NAME.env.NAME": true,
 	"servers.NAME.env_file": true, "servers.NAME.url": true, "servers.NAME.headers.NAME": true, "servers.NAME.auth.header": true,
 	"models.NAME.base_url": true, "models.NAME.headers.NAME": true, "models.NAME.path": true,
-	"agents.NAME.instructions.file": true, "store.path": true, "secrets.NAME.file": true,
+	"agents.NAME.instructions.file": true, "store.path": true, "secrets.NAME.file": true, "prices": true,
 }
 
 // isPath holds the patterns of the values that are paths: ~/ is the home
 // folder, and a relative path is relative to the folder of its file.
 var isPath = map[string]bool{
 	"servers.NAME.cwd": true, "servers.NAME.env_file": true, "models.NAME.path": true, "agents.NAME.instructions.file": true,
-	"store.path": true, "secrets.NAME.file": true, "models.NAME.api_key.file": true, "servers.NAME.auth.secret.file": true,
+	"prices": true, "store.path": true, "secrets.NAME.file": true, "models.NAME.api_key.file": true, "servers.NAME.auth.secret.file": true,
 }
 
 // bounds holds the least and the largest number of keys whose structs do not

@@ -26,6 +26,9 @@ type models struct {
 	recorder *record.Recorder // nil: not recording
 	player   *record.Player   // nil: not replaying
 
+	// prices is the table of prices, read when a model is first opened.
+	prices func() (*model.Prices, error)
+
 	mu   sync.Mutex
 	open map[string]opened
 }
@@ -42,6 +45,7 @@ type opened struct {
 
 func openModels(h *Host) (*models, error) {
 	m := &models{h: h, open: map[string]opened{}}
+	m.prices = sync.OnceValues(func() (*model.Prices, error) { return model.LoadPrices(h.config.Prices) })
 	if h.cfg.Record != "" && h.cfg.Replay != "" {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "a cassette is either recorded or replayed, not both")
 	}
@@ -118,6 +122,36 @@ func (m *models) choose(ctx context.Context, question, agent string) (string, er
 		return name, nil
 	}
 	return "", tenon.Errorf(tenon.CodeConfig, "there is no model: set ANTHROPIC_API_KEY or OPENAI_API_KEY, add an entry to models in tenon.yaml, or name one with --model provider/name")
+}
+
+// priced returns the settings of a model by name, with its price where one is
+// known.
+func (m *models) priced(ctx context.Context, name string) (model.Config, error) {
+	c, err := m.config(ctx, name)
+	if err != nil {
+		return c, err
+	}
+	table, err := m.prices()
+	if err != nil {
+		return c, err
+	}
+	if p, ok := table.For(c); ok {
+		c.Price = &p
+	}
+	return c, nil
+}
+
+// Price returns what the tokens of a model cost: the model as [Question.Model]
+// names it. False: no price is known. Errors: config, not_found.
+func (h *Host) Price(ctx context.Context, name string) (model.Price, bool, error) {
+	if name == DemoModel {
+		return model.Price{}, false, nil
+	}
+	c, err := h.models.priced(ctx, name)
+	if err != nil || c.Price == nil {
+		return model.Price{}, false, err
+	}
+	return *c.Price, true, nil
 }
 
 // config returns the settings of a model by name: an entry of models, or

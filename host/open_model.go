@@ -18,7 +18,7 @@ func (m *models) make(ctx context.Context, name string) (opened, error) {
 	if name == DemoModel {
 		return opened{Model: m.recorded(script.Demo())}, nil
 	}
-	c, err := m.config(ctx, name)
+	c, err := m.priced(ctx, name)
 	if err != nil {
 		return opened{}, err
 	}

@@ -111,6 +111,10 @@ func (c *Client) Generate(ctx context.Context, x Exchange) iter.Seq2[tenon.Delta
 				return yield(d, nil)
 			})
 			if f == nil {
+				if p := c.cfg.Price; p != nil && resp.Usage != nil {
+					cost := p.Cost(*resp.Usage)
+					resp.Cost = &cost
+				}
 				yield(tenon.Delta{Kind: tenon.DeltaResponse, Response: resp}, nil)
 				return
 			}

@@ -46,6 +46,8 @@ type Config struct {
 	ToolMode string `yaml:"tool_mode" enum:"auto,native,none" later:"react" default:"auto"`
 	// script: file of steps, same as `--model script:FILE`.
 	Path string `yaml:"path"`
+	// What the model's tokens cost; see also prices. `price: {}` is a model that costs nothing.
+	Price *Price `yaml:"price" default:"that of the table of prices"`
 	// Differences of a server from its provider's entry in the table.
 	Quirks QuirkConfig `yaml:"quirks"`
 }
@@ -93,6 +95,8 @@ func (c Config) Check() error {
 		return bad("provider", "no provider '%s'; one of %s", c.Provider, strings.Join(ProviderNames(), ", "))
 	case p.Wire == WireScript && c.Path == "":
 		return bad("path", "provider script needs a file of steps")
+	case c.Price != nil && c.Price.bad() != "":
+		return bad("price", "%s", c.Price.bad())
 	case p.Wire == WireScript:
 		return nil
 	case c.Model == "":

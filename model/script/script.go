@@ -19,6 +19,7 @@ import (
 // Model plays a script. It is immutable and safe for concurrent use.
 type Model struct {
 	name          string
+	price         *model.Price // nil: none is known
 	conversations []Conversation
 }
 
@@ -27,7 +28,11 @@ func New(cfg model.Config) (*Model, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	return Load(cfg.Path)
+	m, err := Load(cfg.Path)
+	if err == nil {
+		m.price = cfg.Price
+	}
+	return m, err
 }
 
 // Name returns "script/" and the file's name without its folder.
@@ -72,6 +77,10 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 		}
 		resp := s.response(mark{conv, at})
 		resp.Model = m.Name()
+		if m.price != nil && resp.Usage != nil {
+			cost := m.price.Cost(*resp.Usage)
+			resp.Cost = &cost
+		}
 		yield(tenon.Delta{Kind: tenon.DeltaResponse, Response: resp}, nil)
 	}
 }
