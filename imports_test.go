@@ -29,7 +29,7 @@ var arrows = map[string][]string{
 	"transport":         {"jsonrpc", "internal/sse"},
 	"mcp":               {"jsonrpc", "transport", "internal/patience"},
 	"catalog":           {"policy"},
-	"servers":           {"catalog", "policy", "mcp", "transport"}, // catalog: the config structs of a server's tools
+	"servers":           {"catalog", "policy", "jsonrpc", "mcp", "transport"}, // catalog: the config structs of a server's tools
 
 	"model":           {"internal/sse"},
 	"model/anthropic": {"model", "internal/sse"},
@@ -59,6 +59,7 @@ var arrows = map[string][]string{
 // one home, so that it can be exchanged; the exceptions say why.
 var homes = map[string][]string{
 	"cel.dev/cel-go":                  {"policy"},
+	"github.com/coder/websocket":      {"transport"},
 	"github.com/google/jsonschema-go": {"catalog"},
 	"github.com/spf13/cobra":          {"cmd/tenon"},
 	"github.com/spf13/pflag":          {"cmd/tenon"},                              // cobra's flags

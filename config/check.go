@@ -117,7 +117,7 @@ func (k *checker) server(p, name string, s servers.Config) {
 	case transport == "" && hasCommand:
 		transport = servers.TransportStdio
 	case transport == "" && hasURL:
-		transport = servers.TransportHTTP
+		transport = s.InferTransport()
 	case transport == "":
 		k.add(k.keyed[p], p, "'command' or 'url' is required", "")
 		return
@@ -130,7 +130,13 @@ func (k *checker) server(p, name string, s servers.Config) {
 		k.files(p, name, s)
 	} else {
 		other = stdioKeys
-		k.address(p, s, hasURL)
+		switch transport {
+		case servers.TransportWebSocket, servers.TransportJSONRPC:
+			other = append(other[:len(other):len(other)], "sse_read_timeout", "terminate_on_close")
+		case servers.TransportSSE:
+			other = append(other[:len(other):len(other)], "terminate_on_close")
+		}
+		k.address(p, transport, s, hasURL)
 	}
 	for _, key := range other {
 		if k.has(p + "." + key) {
@@ -168,7 +174,7 @@ func (k *checker) files(p, name string, s servers.Config) {
 	k.c.envs[name] = env
 }
 
-func (k *checker) address(p string, s servers.Config, hasURL bool) {
+func (k *checker) address(p, transport string, s servers.Config, hasURL bool) {
 	credential := s.Auth.Type != "" && s.Auth.Type != servers.AuthNone
 	for _, h := range k.order[p+".headers"] {
 		hp := p + ".headers." + h
@@ -190,21 +196,23 @@ func (k *checker) address(p string, s servers.Config, hasURL bool) {
 	at := p + ".url"
 	switch {
 	case !hasURL || s.URL == "" && k.nodes[at].tag == "!!str" && k.nodes[at].val == "":
-		k.bad(at, "", "'url' is required for http transport")
+		k.bad(at, "", "'url' is required for %s transport", transport)
 		return
 	case s.URL == "" || !s.IsEnabled() && strings.Contains(s.URL, "${"):
 		return // refused already, or not resolved
 	}
+	scheme := "http"
+	if transport == servers.TransportWebSocket {
+		scheme = "ws"
+	}
 	u, err := url.Parse(s.URL)
 	switch {
-	case err != nil || u.Host == "" && u.Scheme == "http" || u.Host == "" && u.Scheme == "https":
+	case err != nil || u.Host == "" && (u.Scheme == scheme || u.Scheme == scheme+"s"):
 		k.bad(at, "", "not a URL")
-	case u.Scheme == "ws" || u.Scheme == "wss":
-		k.bad(at, "", "'websocket' is not supported by this version yet")
-	case u.Scheme != "http" && u.Scheme != "https":
-		k.bad(at, "", "'url' must begin with https:// or http://")
-	case u.Scheme == "http" && !local(u.Hostname()):
-		message := "'url' must use https:// (or http:// for localhost)"
+	case u.Scheme != scheme && u.Scheme != scheme+"s":
+		k.bad(at, "", "'url' must begin with %ss:// or %s:// for %s transport", scheme, scheme, transport)
+	case u.Scheme == scheme && !local(u.Hostname()):
+		message := fmt.Sprintf("'url' must use %ss:// (or %s:// for localhost)", scheme, scheme)
 		if credential {
 			message += ": a credential would go over it unencrypted"
 		}

@@ -146,8 +146,10 @@ func (d *decoder) object(n *node, p place, v reflect.Value) {
 			continue
 		}
 		from[at], d.keyed[fp.path] = k, k
-		if k.val == f.alias && f.alias == "type" && val.kind == scalarNode && val.val == "streamable-http" {
-			val = &node{tag: val.tag, val: "http", line: val.line, col: val.col, src: val.src}
+		if k.val == f.alias && f.alias == "type" && val.kind == scalarNode {
+			if ours := map[string]string{"streamable-http": "http", "ws": "websocket"}[val.val]; ours != "" {
+				val = &node{tag: val.tag, val: ours, line: val.line, col: val.col, src: val.src}
+			}
 		}
 		d.decode(val, fp, v.Field(f.index), f)
 	}

@@ -90,6 +90,12 @@ func (c *Config) Variables(path string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
+// URLTransports returns the values of servers.NAME.transport that go with a URL.
+func URLTransports() []string {
+	f, _ := reflect.TypeFor[servers.Config]().FieldByName("Transport") // a test holds it
+	return strings.Split(strings.TrimPrefix(f.Tag.Get("enum"), servers.TransportStdio+","), ",")
+}
+
 // Protocols returns the values of servers.NAME.protocol.
 func Protocols() []string {
 	f, _ := reflect.TypeFor[servers.Config]().FieldByName("Protocol") // a test holds it

@@ -27,7 +27,8 @@ type Outgoing struct {
 // Stream carries messages both ways.
 type Stream interface {
 	// Send takes a message over. It may be called from any goroutine. It returns
-	// an error if the message was certainly not sent, or the context's error.
+	// an error if the message was certainly not sent, a *LostError if that is not
+	// certain, or the context's error.
 	Send(ctx context.Context, m Outgoing) error
 	// Recv returns the next message, which then belongs to the caller. A
 	// *SizeError means that one message was skipped; any other error is the end.
@@ -220,6 +221,10 @@ func (p *Peer) Call(ctx context.Context, m Outgoing) ([]byte, error) {
 	}
 	if err := p.stream.Send(ctx, m); err != nil {
 		if p.forget(m.ID, w) && ctx.Err() == nil {
+			var lost *LostError
+			if errors.As(err, &lost) { // it knows whether the message got there
+				return nil, err
+			}
 			return nil, &LostError{Err: err}
 		}
 		if ctx.Err() != nil {

@@ -123,6 +123,10 @@ func (c *Client) Info() Info { return *c.info.Load() }
 
 func (c *Client) isModern() bool { return c.info.Load().IsModern() }
 
+// isPlain reports whether the server knows JSON-RPC and no more of MCP than its
+// tools.
+func (c *Client) isPlain() bool { return c.http != nil && c.http.IsPlain() }
+
 // Done is closed when the connection is lost or closed.
 func (c *Client) Done() <-chan struct{} { return c.peer.Done() }
 
@@ -211,6 +215,9 @@ func (c *Client) send(ctx context.Context, method string, params, extra []byte, 
 
 // appendRequest writes the envelope, the params and their _meta in one go.
 func (c *Client) appendRequest(b []byte, id int64, method string, params, extra []byte) []byte {
+	if c.isPlain() {
+		extra = nil
+	}
 	if len(params) == 0 && len(extra) == 0 && len(c.meta) == 0 {
 		return jsonrpc.AppendRequest(b, id, method, nil)
 	}

@@ -90,6 +90,9 @@ func connect(ctx context.Context, cfg ClientConfig, log *steps) (*Client, error)
 		return nil, err
 	}
 	switch {
+	case c.isPlain(): // such servers have no life cycle: the first request is the first
+		c.info.Store(&Info{Capabilities: json.RawMessage(`{"tools":{}}`)})
+		return c, nil
 	case cfg.Protocol == Modern:
 		log.begin(StepDiscover)
 		return c, c.discover(ctx)

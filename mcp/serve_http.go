@@ -27,8 +27,21 @@ type HTTPConfig struct {
 	Hosts []string
 	// MaxBody bounds a request in bytes; 0: 4 MiB.
 	MaxBody int64
+	// Wrap stands between a connection of [Server.SSE] or [Server.WebSocket] and the
+	// server. Tests inject faults here. Nil: nothing does.
+	Wrap func(jsonrpc.Stream) jsonrpc.Stream
 	// NewSession makes the id of a legacy session. Nil: random ids.
 	NewSession func() string
+}
+
+func (c HTTPConfig) withDefaults() HTTPConfig {
+	if c.MaxBody <= 0 {
+		c.MaxBody = 4 << 20
+	}
+	if c.NewSession == nil {
+		c.NewSession = func() string { return tenon.NewID("mcp", time.Now()) }
+	}
+	return c
 }
 
 // httpServer serves one Server over HTTP. Sessions are of the legacy era only.
@@ -57,23 +70,12 @@ const maxSessions = 10_000
 // 2026-07-28, Streamable HTTP). Foreign hosts and origins get 403, other
 // content types 415, bodies over the bound 413.
 func (s *Server) HTTP(cfg HTTPConfig) http.Handler {
-	if cfg.MaxBody <= 0 {
-		cfg.MaxBody = 4 << 20
-	}
-	return &httpServer{s: s, cfg: cfg, sessions: map[string]*httpSession{}}
+	return &httpServer{s: s, cfg: cfg.withDefaults(), sessions: map[string]*httpSession{}}
 }
 
 func (h *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !h.local(r.Host) {
-		http.Error(w, "this host is not served here", http.StatusForbidden)
+	if !h.cfg.admit(w, r) {
 		return
-	}
-	for _, origin := range r.Header.Values("Origin") {
-		u, err := url.Parse(origin)
-		if err != nil || u.Host == "" || !h.local(u.Host) {
-			http.Error(w, "requests of this origin are refused", http.StatusForbidden)
-			return
-		}
 	}
 	switch r.Method {
 	case http.MethodPost:
@@ -88,23 +90,40 @@ func (h *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// admit refuses what a foreign page in a browser could send (DNS rebinding).
+func (c HTTPConfig) admit(w http.ResponseWriter, r *http.Request) bool {
+	if !c.local(r.Host) {
+		http.Error(w, "this host is not served here", http.StatusForbidden)
+		return false
+	}
+	for _, origin := range r.Header.Values("Origin") {
+		u, err := url.Parse(origin)
+		if err != nil || u.Host == "" || !c.local(u.Host) {
+			http.Error(w, "requests of this origin are refused", http.StatusForbidden)
+			return false
+		}
+	}
+	return true
+}
+
 // local reports whether a host, with or without port, is one of ours.
-func (h *httpServer) local(hostport string) bool {
+func (c HTTPConfig) local(hostport string) bool {
 	host := hostport
 	if name, _, err := net.SplitHostPort(hostport); err == nil {
 		host = name
 	}
 	host = strings.Trim(host, "[]")
 	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback() || slices.Contains(h.cfg.Hosts, host)
+	return host == "localhost" || ip != nil && ip.IsLoopback() || slices.Contains(c.Hosts, host)
 }
 
-func (h *httpServer) post(w http.ResponseWriter, r *http.Request) {
+// message reads the JSON-RPC message that a POST carries, or answers it.
+func (c HTTPConfig) message(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) (body []byte, ok bool) {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
 		http.Error(w, "the content type must be application/json", http.StatusUnsupportedMediaType)
-		return
+		return nil, false
 	}
-	body, err := readAll(r, h.cfg.MaxBody)
+	body, err := readAll(r, c.MaxBody)
 	if err != nil {
 		status := http.StatusBadRequest
 		var big *http.MaxBytesError
@@ -112,11 +131,18 @@ func (h *httpServer) post(w http.ResponseWriter, r *http.Request) {
 			status = http.StatusRequestEntityTooLarge
 		}
 		http.Error(w, err.Error(), status)
-		return
+		return nil, false
 	}
-	var m jsonrpc.Message
-	if err := jsonrpc.Parse(body, &m); err != nil {
+	if err := jsonrpc.Parse(body, m); err != nil {
 		reply(w, http.StatusBadRequest, jsonrpc.AppendError(nil, nil, jsonrpc.Errorf(jsonrpc.CodeParse, "%s", err)))
+		return nil, false
+	}
+	return body, true
+}
+
+func (h *httpServer) post(w http.ResponseWriter, r *http.Request) {
+	var m jsonrpc.Message
+	if _, ok := h.cfg.message(w, r, &m); !ok {
 		return
 	}
 	version := r.Header.Get("MCP-Protocol-Version")
@@ -229,10 +255,7 @@ func (s *httpSession) cancel(id []byte) {
 }
 
 func (h *httpServer) begin() (*httpSession, string, bool) {
-	id := tenon.NewID("mcp", time.Now())
-	if h.cfg.NewSession != nil {
-		id = h.cfg.NewSession()
-	}
+	id := h.cfg.NewSession()
 	s := &httpSession{serverConn: &serverConn{s: h.s, subs: map[string][]byte{}}, notices: make(chan []byte, 64), open: map[string]context.CancelFunc{}}
 	s.notify = func(method string, params []byte) {
 		select {

@@ -33,6 +33,19 @@ func (c *Client) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	return tools, err
 }
 
+// Probe asks for the first page of the tools and looks only whether it is one:
+// how a plain JSON-RPC endpoint, which has no handshake, is told from others.
+func (c *Client) Probe(ctx context.Context) error {
+	result, err := c.request(ctx, "tools/list", nil, nil, "")
+	if err != nil {
+		return c.explain(ctx, "tools/list", err, false)
+	}
+	if list := jsonrpc.Field(result, "tools"); len(list) == 0 || list[0] != '[' {
+		return tenon.Errorf(tenon.CodeProtocol, "tools/list gives no array \"tools\"")
+	}
+	return nil
+}
+
 // list walks the pages of a list.
 func (c *Client) list(ctx context.Context, method, key string, each func(raw []byte)) error {
 	cursors := map[string]bool{}
@@ -157,11 +170,24 @@ func (c *Client) Call(ctx context.Context, call tenon.Call) (*tenon.Result, erro
 	if err != nil {
 		return nil, c.explain(ctx, "tools/call", err, true)
 	}
+	if c.isPlain() {
+		raw = dress(raw)
+	}
 	r, err := ParseResult(raw, c.isModern())
 	if err != nil {
 		return nil, err
 	}
 	return r, nil
+}
+
+// dress makes a tool result of what a plain JSON-RPC server answers, which may be
+// any value: {"result": 5}. A result with content is one already.
+func dress(raw []byte) []byte {
+	if jsonrpc.Field(raw, "content") != nil {
+		return raw
+	}
+	b := append([]byte(`{"content":[{"type":"text","text":`), jsonrpc.AppendString(nil, string(raw))...)
+	return append(append(append(b, `}],"structuredContent":`...), raw...), '}')
 }
 
 // ParseResult reads the result of tools/call. Its bytes stay with it. Only the

@@ -3,6 +3,7 @@ package servers
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -12,8 +13,12 @@ import (
 
 // The transports of a server.
 const (
-	TransportStdio = "stdio"
-	TransportHTTP  = "http"
+	TransportStdio     = "stdio"
+	TransportHTTP      = "http"      // Streamable HTTP
+	TransportSSE       = "sse"       // the older HTTP+SSE, deprecated
+	TransportWebSocket = "websocket" //
+	TransportJSONRPC   = "jsonrpc"   // plain JSON-RPC in POSTs, without initialize
+	TransportAuto      = "auto"      // http, else sse, else jsonrpc: what answers
 )
 
 // ProtocolAuto finds a server's protocol era and remembers it.
@@ -43,8 +48,8 @@ type Config struct {
 	Required bool `yaml:"required" default:"false"`
 	// false: its annotations do not count for approval and retry.
 	Trusted *bool `yaml:"trusted" default:"true"`
-	// How to talk to the server. Inferred where absent: stdio with `command`, http with `url`.
-	Transport string `yaml:"transport" alias:"type" enum:"stdio,http" later:"sse,websocket,jsonrpc,auto" default:"inferred"`
+	// How to talk to the server. Inferred where absent: stdio with `command`, websocket with a ws:// or wss:// URL, http with another. auto tries http, then sse, then jsonrpc, and remembers what answered; sse is deprecated by the protocol.
+	Transport string `yaml:"transport" alias:"type" enum:"stdio,http,sse,websocket,jsonrpc,auto" default:"inferred"`
 	// Protocol revision; auto finds the era and remembers it.
 	Protocol string `yaml:"protocol" enum:"auto,2024-11-05,2025-03-26,2025-06-18,2025-11-25,2026-07-28" default:"auto"`
 
@@ -61,13 +66,13 @@ type Config struct {
 	// stdio: variables that pass from our environment to the process.
 	InheritEnv []string `yaml:"inherit_env" default:"[PATH, HOME, USER, LANG, TMPDIR]"`
 
-	// http: address of the MCP endpoint.
+	// All but stdio: address of the MCP endpoint.
 	URL string `yaml:"url"`
-	// http: headers sent with every request.
+	// All but stdio: headers sent with every request; over websocket with the upgrade.
 	Headers map[string]string `yaml:"headers" default:"{}"`
-	// http: how to sign in.
+	// All but stdio: how to sign in.
 	Auth Auth `yaml:"auth"`
-	// http: silence allowed on a stream.
+	// http and sse: silence allowed on an event stream.
 	SSEReadTimeout time.Duration `yaml:"sse_read_timeout" default:"300s"`
 	// http: end the session with DELETE (protocol revisions up to 2025-11-25).
 	TerminateOnClose *bool `yaml:"terminate_on_close" default:"true"`
@@ -100,7 +105,7 @@ type Config struct {
 	Policy policy.Block `yaml:"policy"`
 }
 
-// Auth says how to sign in to an http server.
+// Auth says how to sign in to a server with a URL.
 type Auth struct {
 	// none; bearer: Authorization: Bearer; basic: Authorization: Basic; api_key and header: the value in `header`.
 	Type string `yaml:"type" enum:"none,bearer,basic,api_key,header" later:"oauth,credential" default:"none"`
@@ -159,6 +164,8 @@ func (c Config) InferTransport() string {
 		return c.Transport
 	case c.Command != "":
 		return TransportStdio
+	case strings.HasPrefix(c.URL, "ws://") || strings.HasPrefix(c.URL, "wss://"):
+		return TransportWebSocket
 	case c.URL != "":
 		return TransportHTTP
 	}

@@ -40,7 +40,21 @@ func (s *Server) dial(ctx context.Context) (*dialed, error) {
 	if cfg.Protocol != ProtocolAuto {
 		protocol = cfg.Protocol
 	}
-	c, err := mcp.Connect(ctx, mcp.ClientConfig{
+	c, err := s.open(ctx, cfg, protocol, attempt)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.protocol, s.found = "", "" // it may have been another server's
+		return nil, err
+	}
+	info := c.Info()
+	s.protocol, s.status.Found = info.Protocol, s.found
+	return &dialed{conn: c, protocol: info.Protocol, identity: strings.TrimSpace(info.Name + " " + info.Version), phases: phases(info.Steps)}, nil
+}
+
+// open makes an MCP client over the configured transport.
+func (s *Server) open(ctx context.Context, cfg Config, protocol string, attempt int) (*mcp.Client, error) {
+	client := mcp.ClientConfig{
 		Dial:           func(ctx context.Context) (mcp.Stream, error) { return s.stream(ctx, cfg, attempt) },
 		Protocol:       protocol,
 		Name:           "tenon",
@@ -54,16 +68,23 @@ func (s *Server) dial(ctx context.Context) (*dialed, error) {
 			}
 		},
 		Logger: s.log,
-	})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err != nil {
-		s.protocol = "" // it may have been another server's
-		return nil, err
 	}
-	info := c.Info()
-	s.protocol = info.Protocol
-	return &dialed{conn: c, protocol: info.Protocol, identity: strings.TrimSpace(info.Name + " " + info.Version), phases: phases(info.Steps)}, nil
+	switch cfg.Transport {
+	case TransportAuto:
+		return s.find(ctx, cfg, client, attempt)
+	case TransportSSE:
+		client.Protocol = legacyOf(client.Protocol)
+	}
+	return mcp.Connect(ctx, client)
+}
+
+// legacyOf is the revision to begin with over HTTP+SSE, which no modern server
+// speaks.
+func legacyOf(protocol string) string {
+	if mcp.IsLegacy(protocol) {
+		return protocol
+	}
+	return mcp.LatestLegacy
 }
 
 // step records that a step of an attempt has begun, so that it is known even
@@ -97,7 +118,8 @@ func phases(steps []mcp.Step) []Phase {
 
 // stream opens the transport.
 func (s *Server) stream(ctx context.Context, cfg Config, attempt int) (mcp.Stream, error) {
-	if cfg.Transport == TransportStdio {
+	switch cfg.Transport {
+	case TransportStdio:
 		p, err := transport.DialStdio(ctx, transport.StdioConfig{
 			Command: cfg.Command, Args: cfg.Args, Dir: cfg.Cwd, Env: s.environ(cfg),
 			Stderr: func(line string) { s.log.Debug("stderr", "line", strconv.QuoteToGraphic(line)) },
@@ -112,12 +134,31 @@ func (s *Server) stream(ctx context.Context, cfg Config, attempt int) (mcp.Strea
 		}
 		s.mu.Unlock()
 		return p, nil
+	case TransportWebSocket:
+		w, err := transport.DialWebSocket(ctx, transport.WebSocketConfig{URL: cfg.URL, Headers: headers(cfg), Logger: s.log})
+		if err != nil {
+			return nil, err // not w: a nil *WebSocket is no nil Stream
+		}
+		return w, nil
 	}
-	return transport.DialHTTP(transport.HTTPConfig{
+	web := transport.HTTPConfig{
 		URL: cfg.URL, Headers: headers(cfg), IdleTimeout: cfg.SSEReadTimeout,
 		KeepSession: cfg.TerminateOnClose != nil && !*cfg.TerminateOnClose,
+		Plain:       cfg.Transport == TransportJSONRPC,
 		Logger:      s.log,
-	})
+	}
+	if cfg.Transport == TransportSSE {
+		e, err := transport.DialSSE(ctx, web)
+		if err != nil {
+			return nil, err
+		}
+		return e, nil
+	}
+	h, err := transport.DialHTTP(web)
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
 }
 
 // environ is the whole environment of the process: what is inherited by name,

@@ -51,6 +51,7 @@ type Server struct {
 	closed  bool
 	// protocol is the revision that was found, so that it is asked for once.
 	protocol string
+	found    string           // the transport that auto found, "" for none yet
 	process  *transport.Stdio // that of the connect under way, for its last words
 	stepped  time.Time        // when the step of connecting that is under way began
 	ctx      context.Context  // ends with Close
@@ -80,7 +81,8 @@ func New(name string, cfg Config, opts Options) *Server {
 	if !s.cfg.IsParallel() {
 		s.slot = make(chan struct{}, 1)
 	}
-	s.status = Status{Name: name, Title: s.cfg.Title, Transport: s.cfg.Transport, Target: s.target(), State: StateCold, Tools: -1}
+	s.status = Status{Name: name, Title: s.cfg.Title, Transport: s.cfg.Transport, Target: s.target(), State: StateCold, Tools: -1,
+		Deprecated: s.cfg.Transport == TransportSSE}
 	return s
 }
 

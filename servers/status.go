@@ -21,18 +21,21 @@ const (
 
 // Status is what is known about a server.
 type Status struct {
-	Name      string       `json:"name"`
-	Title     string       `json:"title,omitempty"`
-	Transport string       `json:"transport"`
-	Target    string       `json:"target"` // the command line or the URL
-	State     State        `json:"state"`
-	Since     time.Time    `json:"since,omitzero"`
-	Protocol  string       `json:"protocol,omitempty"` // the revision that was agreed on
-	Server    string       `json:"server,omitempty"`   // name and version, as the server gives them
-	Tools     int          `json:"tools"`              // -1: not asked yet
-	Starts    int          `json:"starts"`             // how often it was connected
-	Error     *tenon.Error `json:"error,omitempty"`    // the last one, if the state is failed or auth_required
-	Phases    []Phase      `json:"phases,omitempty"`   // of the last connect; where that failed, the last is the one that did
+	Name      string `json:"name"`
+	Title     string `json:"title,omitempty"`
+	Transport string `json:"transport"`
+	Found     string `json:"found,omitempty"` // what transport auto found
+	// Deprecated says that the protocol advises against the transport.
+	Deprecated bool         `json:"deprecated,omitempty"`
+	Target     string       `json:"target"` // the command line or the URL
+	State      State        `json:"state"`
+	Since      time.Time    `json:"since,omitzero"`
+	Protocol   string       `json:"protocol,omitempty"` // the revision that was agreed on
+	Server     string       `json:"server,omitempty"`   // name and version, as the server gives them
+	Tools      int          `json:"tools"`              // -1: not asked yet
+	Starts     int          `json:"starts"`             // how often it was connected
+	Error      *tenon.Error `json:"error,omitempty"`    // the last one, if the state is failed or auth_required
+	Phases     []Phase      `json:"phases,omitempty"`   // of the last connect; where that failed, the last is the one that did
 }
 
 // Phase is one part of connecting, and how long it took.

@@ -1,21 +1,26 @@
 package transport
 
 import (
+	"encoding/base64"
+	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tenonhq/tenon"
 )
 
-// endpoint reads a URL and refuses what could never be dialed. The error of
+// endpoint reads a URL of a scheme, or of the same with TLS, and refuses what
+// could never be dialed. The error of
 // package url is left out because it may quote a password.
-func endpoint(text string) (*url.URL, error) {
+func endpoint(text, scheme string) (*url.URL, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, tenon.Errorf(tenon.CodeConfig, "%s is no http or https URL", quote(MaskURL(text)))
+	if err != nil || u.Hostname() == "" || u.Scheme != scheme && u.Scheme != scheme+"s" {
+		return nil, tenon.Errorf(tenon.CodeConfig, "%s is no %s or %ss URL", quote(MaskURL(text)), scheme, scheme)
 	}
 	if port := u.Port(); port != "" {
 		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
@@ -23,6 +28,39 @@ func endpoint(text string) (*url.URL, error) {
 		}
 	}
 	return u, nil
+}
+
+// header makes the headers of every request: those of the user, checked, and
+// the login that the URL holds, which is taken out of it.
+func header(u *url.URL, own map[string]string) (http.Header, error) {
+	h := http.Header{"User-Agent": {"tenon"}}
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		if err := checkHeader(name, own[name]); err != nil {
+			return nil, err
+		}
+		h[http.CanonicalHeaderKey(name)] = []string{own[name]}
+	}
+	if u.User != nil {
+		if h["Authorization"] == nil {
+			password, _ := u.User.Password()
+			h["Authorization"] = []string{"Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))}
+		}
+		u.User = nil
+	}
+	return h, nil
+}
+
+// network is a pool of connections that bounds what a server's answer may hold
+// before its body.
+func network(concurrency int) *http.Transport {
+	return &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:   true,
+		MaxIdleConnsPerHost: concurrency, MaxIdleConns: concurrency,
+		IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
+		MaxResponseHeaderBytes: 64 << 10,
+	}
 }
 
 // reserved are the headers that belong to the connection.

@@ -4,17 +4,14 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"mime"
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,6 +37,10 @@ type HTTPConfig struct {
 	// KeepSession leaves a legacy session to the server's own time limit instead
 	// of ending it with DELETE on Close.
 	KeepSession bool
+	// Plain leaves out what only MCP knows: event streams, sessions, the version
+	// header and notices. What is left is one JSON-RPC object in a POST and one
+	// in its answer.
+	Plain bool
 	// RoundTripper replaces the network, for tests and sign-in. It must not
 	// follow redirects. Nil: a pool of connections of its own.
 	RoundTripper http.RoundTripper
@@ -70,14 +71,13 @@ type httpState struct {
 // DialHTTP prepares a connection; nothing is sent before the first message.
 // Errors have code config for the URL and invalid for a header.
 func DialHTTP(cfg HTTPConfig) (*HTTP, error) {
-	u, err := endpoint(cfg.URL)
+	u, err := endpoint(cfg.URL, "http")
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(cfg.Headers)) {
-		if err := checkHeader(name, cfg.Headers[name]); err != nil {
-			return nil, err
-		}
+	all, err := header(u, cfg.Headers)
+	if err != nil {
+		return nil, err
 	}
 	if cfg.MaxMessage <= 0 {
 		cfg.MaxMessage = DefaultMaxMessage
@@ -91,30 +91,17 @@ func DialHTTP(cfg HTTPConfig) (*HTTP, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	h := &HTTP{cfg: cfg, url: u, rt: cfg.RoundTripper, header: http.Header{
-		"Content-Type": {"application/json"},
-		"Accept":       {"application/json, text/event-stream"},
-		"User-Agent":   {"tenon"},
-	}}
-	for k, v := range cfg.Headers {
-		h.header[http.CanonicalHeaderKey(k)] = []string{v}
-	}
-	if u.User != nil {
-		if h.header["Authorization"] == nil {
-			password, _ := u.User.Password()
-			h.header["Authorization"] = []string{"Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))}
+	for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream"} {
+		if cfg.Plain && name == "Accept" {
+			value = "application/json"
 		}
-		u.User = nil
+		if all[name] == nil {
+			all[name] = []string{value}
+		}
 	}
+	h := &HTTP{cfg: cfg, url: u, rt: cfg.RoundTripper, header: all}
 	if h.rt == nil {
-		h.own = &http.Transport{
-			Proxy:               http.ProxyFromEnvironment,
-			DialContext:         (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-			ForceAttemptHTTP2:   true,
-			MaxIdleConnsPerHost: cfg.Concurrency, MaxIdleConns: cfg.Concurrency,
-			IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
-			MaxResponseHeaderBytes: 64 << 10,
-		}
+		h.own = network(cfg.Concurrency)
 		h.rt = h.own
 	}
 	h.state.Store(&httpState{header: h.header})
@@ -137,6 +124,9 @@ func (h *HTTP) ResetSession(session string) {
 		}
 	})
 }
+
+// IsPlain reports whether this is a plain JSON-RPC endpoint.
+func (h *HTTP) IsPlain() bool { return h.cfg.Plain }
 
 // Session returns the session id that the server gave, "" for none.
 func (h *HTTP) Session() string { return h.state.Load().session }
@@ -171,6 +161,9 @@ func (h *HTTP) Recv(ctx context.Context) ([]byte, error) {
 
 // Send posts a notice or an answer of ours, which the server only acknowledges.
 func (h *HTTP) Send(ctx context.Context, m jsonrpc.Outgoing) error {
+	if h.cfg.Plain {
+		return nil // such servers know no notices
+	}
 	resp, st, err := h.post(ctx, m)
 	if err != nil {
 		return err
@@ -232,7 +225,7 @@ func (h *HTTP) exchange(ctx context.Context, cancel context.CancelFunc, m jsonrp
 			return &jsonrpc.LostError{Sent: true, Err: errors.New("the answer's body holds no answer to this request")}
 		}
 		return nil
-	case kind == "text/event-stream" && resp.StatusCode == http.StatusOK:
+	case kind == "text/event-stream" && resp.StatusCode == http.StatusOK && !h.cfg.Plain:
 		return h.stream(ctx, cancel, resp, st, m.Patient, deliver)
 	case resp.StatusCode == http.StatusAccepted:
 		return &jsonrpc.LostError{Sent: true, Err: errors.New("HTTP 202 without an answer to a request")}
@@ -278,7 +271,10 @@ func (h *HTTP) post(ctx context.Context, m jsonrpc.Outgoing) (*http.Response, *h
 // roundTrip sends one request. Redirects that keep the method are followed
 // within the origin; beyond it they would carry the credentials away.
 func (h *HTTP) roundTrip(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
-	target := h.url
+	return h.roundTripTo(ctx, h.url, method, header, body)
+}
+
+func (h *HTTP) roundTripTo(ctx context.Context, target *url.URL, method string, header http.Header, body []byte) (*http.Response, error) {
 	for range 4 {
 		req := &http.Request{Method: method, URL: target, Host: target.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 		if body != nil {

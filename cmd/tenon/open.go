@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -139,10 +140,10 @@ func problemText(p host.Problem) string {
 // adhoc is one server that is given on the command line instead of a
 // configuration.
 type adhoc struct {
-	url, protocol string
-	urlGiven      bool
-	headers       []string
-	command       []string
+	url, protocol, transport string
+	urlGiven                 bool
+	headers                  []string
+	command                  []string
 }
 
 // flags adds the flags that give a server.
@@ -150,6 +151,7 @@ func (s *adhoc) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.url, "url", "", "`URL` of a server, in place of the configuration's")
 	f.StringArrayVar(&s.headers, "header", nil, "HTTP header `NAME:VALUE` for --url; may be repeated")
+	f.Var(&enum{&s.transport, config.URLTransports()}, "transport", "`TRANSPORT` of the server at --url (default: websocket for ws:// and wss://, else http)")
 	f.Var(&enum{&s.protocol, config.Protocols()}, "protocol", "protocol `REVISION` of that server (default: found out)")
 }
 
@@ -167,6 +169,8 @@ func (s *adhoc) split(cmd *cobra.Command, args []string) ([]string, error) {
 		return nil, usage(cmd, "a server is given by --url or by a command behind --, not both")
 	case !s.urlGiven && len(s.headers) > 0:
 		return nil, usage(cmd, "--header needs --url")
+	case !s.urlGiven && s.transport != "":
+		return nil, usage(cmd, "--transport needs --url")
 	case !s.given() && s.protocol != "":
 		return nil, usage(cmd, "--protocol needs --url or a command behind --")
 	}
@@ -180,12 +184,16 @@ func (s *adhoc) config() (*config.Config, error) {
 	if s.urlGiven && strings.TrimSpace(s.url) == "" {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "Server URL must not be empty")
 	}
-	c := servers.Config{URL: s.url, Protocol: s.protocol}
+	c := servers.Config{URL: s.url, Protocol: s.protocol, Transport: s.transport}
 	name := ""
 	if s.urlGiven {
 		u, err := url.Parse(s.url)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, tenon.Errorf(tenon.CodeInvalid, "'%s' is not the URL of a server: it must begin with http:// or https://", s.url)
+		schemes := []string{"http", "https"}
+		if c.InferTransport() == servers.TransportWebSocket {
+			schemes = []string{"ws", "wss"}
+		}
+		if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) {
+			return nil, tenon.Errorf(tenon.CodeInvalid, "'%s' is not the URL of a server: it must begin with %s:// or %s://", s.url, schemes[0], schemes[1])
 		}
 		name = u.Hostname()
 		c.Headers = map[string]string{}

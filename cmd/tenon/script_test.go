@@ -82,6 +82,7 @@ func TestScript(t *testing.T) {
 			"full":      cmdFull,
 			"serve":     cmdServe,
 			"await":     cmdAwait,
+			"samelen":   cmdSamelen,
 		},
 	})
 }
@@ -137,6 +138,19 @@ func cmdJSON(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if (got == args[2]) == neg {
 		ts.Fatalf("%s is %s, want %s", path, got, args[2])
+	}
+}
+
+// cmdSamelen checks that two JSON arrays are of the same length: samelen FILE FILE
+func cmdSamelen(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: samelen FILE FILE")
+	}
+	var a, b []json.RawMessage
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &a))
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[1])), &b))
+	if len(a) != len(b) || len(a) == 0 {
+		ts.Fatalf("%d and %d elements", len(a), len(b))
 	}
 }
 
@@ -342,13 +356,17 @@ func environ(ts *testscript.TestScript) []string {
 }
 
 // cmdServe starts tenon testserver on a free port until the script ends, and sets
-// a variable to its URL: serve NAME ARGS...
+// a variable to its URL: serve NAME [--sse | --ws | --jsonrpc] ARGS...
 func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: serve NAME ARGS...")
 	}
-	seen := &watched{re: regexp.MustCompile(`(http://127\.0\.0\.1:[0-9]+\S*)\s`), found: make(chan struct{})}
-	cmd := exec.Command(filepath.Join(binDir(ts), "tenon"), append([]string{"testserver", "--http", "127.0.0.1:0"}, args[1:]...)...)
+	seen := &watched{re: regexp.MustCompile(`((?:http|ws)://127\.0\.0\.1:[0-9]+\S*)\s`), found: make(chan struct{})}
+	kind, rest := "--http", args[1:]
+	if len(rest) > 0 && slices.Contains([]string{"--sse", "--ws", "--jsonrpc"}, rest[0]) {
+		kind, rest = rest[0], rest[1:]
+	}
+	cmd := exec.Command(filepath.Join(binDir(ts), "tenon"), append([]string{"testserver", kind, "127.0.0.1:0"}, rest...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = ts.MkAbs("."), seen, seen, environ(ts)
 	ts.Check(cmd.Start())
 	ts.Defer(func() {

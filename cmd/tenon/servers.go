@@ -22,6 +22,17 @@ type serverInfo struct {
 	ToolNames []string `json:"tool_names,omitempty"`
 }
 
+// over is the transport with what there is to say about it.
+func (s serverInfo) over() string {
+	switch {
+	case s.Deprecated:
+		return s.Transport + " (deprecated)"
+	case s.Found != "":
+		return s.Transport + " (" + s.Found + ")"
+	}
+	return s.Transport
+}
+
 func newServers(a *app) *cobra.Command {
 	cmd := group("servers", "MCP servers: list, test", "server", "mcp")
 	cmd.AddCommand(newServersList(a), newServersTest(a))
@@ -49,7 +60,7 @@ func newServersList(a *app) *cobra.Command {
 				if s.Error != nil {
 					target = strings.TrimPrefix(s.Error.Message, "could not start MCP server '"+s.Name+"': ")
 				}
-				return []string{s.Name, string(s.State), s.Transport, s.Protocol, count(s.Tools), target}
+				return []string{s.Name, string(s.State), s.over(), s.Protocol, count(s.Tools), target}
 			})
 		},
 	}
@@ -138,7 +149,7 @@ func (a *app) printServer(s serverInfo) error {
 		line("server", "%s", s.Server)
 	}
 	if s.Protocol != "" {
-		line("protocol", "%s over %s", s.Protocol, s.Transport)
+		line("protocol", "%s over %s", s.Protocol, s.over())
 	}
 	var phases []string
 	for _, p := range s.Phases {

@@ -2,7 +2,7 @@
 // whoever wants to see a host deal with a server that misbehaves. It is the
 // hidden verb `tenon testserver`.
 //
-//	tenon testserver [--stdio | --http ADDR] [faults and options]
+//	tenon testserver [--stdio | --http ADDR | --sse ADDR | --ws ADDR | --jsonrpc ADDR] [faults and options]
 //
 // It stands outside of the way through the house: it is what servers connects
 // to. Its tools are small and known (add, greet, echo, slow, fail, image, big,
@@ -21,7 +21,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -36,7 +35,9 @@ import (
 
 // Options are what the flags say.
 type Options struct {
-	HTTP       string // address; empty: stdio
+	Kind       string // how it is served: "" is stdio; http, sse, ws, jsonrpc
+	Addr       string // address, but for stdio
+	Bare       bool   // jsonrpc: results are bare objects, without content
 	Era        string // both, legacy, modern
 	Tools      int    // further tools tool_0001 …
 	PageSize   int
@@ -56,7 +57,16 @@ func Parse(args []string, stderr io.Writer) (Options, error) {
 	f := flag.NewFlagSet("testserver", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.Bool("stdio", false, "serve on stdin and stdout (the default)")
-	f.StringVar(&o.HTTP, "http", "", "serve Streamable HTTP on this `address`; :0 takes a free port")
+	for _, k := range kinds {
+		f.Func(k.name, "serve "+k.says+" on this `address`, path "+k.path+"; port 0 takes a free one", func(addr string) error {
+			if o.Kind != "" {
+				return fmt.Errorf("--%s is given already", o.Kind)
+			}
+			o.Kind, o.Addr = k.name, addr
+			return nil
+		})
+	}
+	f.BoolVar(&o.Bare, "bare", false, "with --jsonrpc: results are bare objects, such as {\"result\": 3}")
 	f.StringVar(&o.Era, "era", "both", "both, legacy or modern")
 	f.IntVar(&o.Tools, "tools", 0, "offer so many further tools")
 	f.IntVar(&o.PageSize, "page-size", 0, "tools a page; 0: all")
@@ -98,8 +108,8 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	s.srv = srv
 	s.save()
-	if o.HTTP != "" {
-		return s.serveHTTP(ctx)
+	if o.Kind != "" {
+		return s.listen(ctx)
 	}
 	return s.serveStdio(ctx, stdin, stdout)
 }
@@ -117,16 +127,19 @@ type server struct {
 
 // Stats are the counts that --stats keeps.
 type Stats struct {
-	Methods     []string          `json:"methods"` // in order, at most 1,000
-	Calls       int               `json:"calls"`
-	InFlight    int               `json:"in_flight"`
-	MaxInFlight int               `json:"max_in_flight"`
-	Cancelled   int               `json:"cancelled"`
-	Connections int               `json:"connections"`
-	Deleted     int               `json:"deleted"`
-	Keys        []string          `json:"keys,omitempty"`    // idempotency keys of calls, at most 1,000
-	Headers     map[string]string `json:"headers,omitempty"` // of the last request over HTTP
-	Tools       []string          `json:"tools,omitempty"`   // names that were called, at most 1,000
+	Methods     []string `json:"methods"` // in order, at most 1,000
+	Calls       int      `json:"calls"`
+	InFlight    int      `json:"in_flight"`
+	MaxInFlight int      `json:"max_in_flight"`
+	Cancelled   int      `json:"cancelled"`
+	Connections int      `json:"connections"`
+	Requests    int      `json:"requests,omitempty"` // over HTTP
+	// Unauthorized counts those of them that had not the demanded credentials.
+	Unauthorized int               `json:"unauthorized,omitempty"`
+	Deleted      int               `json:"deleted"`
+	Keys         []string          `json:"keys,omitempty"`    // idempotency keys of calls, at most 1,000
+	Headers      map[string]string `json:"headers,omitempty"` // of the last request over HTTP
+	Tools        []string          `json:"tools,omitempty"`   // names that were called, at most 1,000
 }
 
 const maxKept = 1000
@@ -224,48 +237,6 @@ func (n *noisy) Write(b []byte) (int, error) {
 		return 0, err
 	}
 	return n.w.Write(b)
-}
-
-// serveHTTP listens until ctx ends.
-func (s *server) serveHTTP(ctx context.Context) error {
-	l, err := net.Listen("tcp", s.o.HTTP)
-	if err != nil {
-		return err
-	}
-	handler := s.srv.HTTP(mcp.HTTPConfig{})
-	srv := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.count(func(st *Stats) {
-			st.Headers = map[string]string{}
-			for k, v := range r.Header {
-				st.Headers[k] = strings.Join(v, ", ")
-			}
-		})
-		if !s.authorized(r) {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="testserver"`)
-			http.Error(w, "credentials are missing or wrong", http.StatusUnauthorized)
-			return
-		}
-		if r.URL.Path != "/mcp" {
-			http.NotFound(w, r)
-			return
-		}
-		handler.ServeHTTP(w, r)
-	}), ConnState: func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			s.count(func(st *Stats) { st.Connections++ })
-		}
-	}}
-	fmt.Fprintf(s.stderr, "http://%s/mcp\n", l.Addr())
-	done := make(chan error, 1)
-	go func() { done <- srv.Serve(l) }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		_ = srv.Close() // nothing is worth waiting for
-		<-done
-		return nil
-	}
 }
 
 func (s *server) authorized(r *http.Request) bool {

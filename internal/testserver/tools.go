@@ -107,8 +107,26 @@ func (s *server) counted(name string, call handler) handler {
 		if err := s.effect(r.Key, name); err != nil {
 			return nil, err
 		}
-		return call(ctx, r)
+		result, err := call(ctx, r)
+		if s.o.Bare && err == nil {
+			result = bare(result)
+		}
+		return result, err
 	}
+}
+
+// bare takes the content away from a result, as servers of plain JSON-RPC do: what
+// a text holds is the result.
+func bare(result json.RawMessage) json.RawMessage {
+	var r struct{ Content []struct{ Text string } }
+	if json.Unmarshal(result, &r) != nil || len(r.Content) != 1 {
+		return json.RawMessage("{}")
+	}
+	text := []byte(r.Content[0].Text)
+	if !json.Valid(text) {
+		text = jsonrpc.AppendString(nil, r.Content[0].Text)
+	}
+	return append(append([]byte(`{"result":`), text...), '}')
 }
 
 func fixed(result string) handler {

@@ -1,0 +1,87 @@
+package testserver
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tenonhq/tenon/mcp"
+)
+
+// kinds are the transports that listen on an address.
+var kinds = []struct{ name, says, scheme, path string }{
+	{"http", "Streamable HTTP", "http", "/mcp"},
+	{"sse", "the older HTTP+SSE", "http", "/sse"},
+	{"ws", "WebSocket", "ws", "/ws"},
+	{"jsonrpc", "plain JSON-RPC by POST", "http", "/mcp"},
+}
+
+// listen serves until ctx ends. The first line on stderr names the URL.
+func (s *server) listen(ctx context.Context) error {
+	l, err := net.Listen("tcp", s.o.Addr)
+	if err != nil {
+		return err
+	}
+	var scheme, path string
+	for _, k := range kinds {
+		if k.name == s.o.Kind {
+			scheme, path = k.scheme, k.path
+		}
+	}
+	handler := s.handler()
+	srv := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.count(func(st *Stats) {
+			st.Requests++
+			st.Headers = map[string]string{}
+			for k, v := range r.Header {
+				st.Headers[k] = strings.Join(v, ", ")
+			}
+		})
+		if !s.authorized(r) {
+			s.count(func(st *Stats) { st.Unauthorized++ })
+			w.Header().Set("WWW-Authenticate", `Bearer realm="testserver"`)
+			http.Error(w, "credentials are missing or wrong", http.StatusUnauthorized)
+			return
+		}
+		if r.URL.Path != path {
+			http.NotFound(w, r)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}), ConnState: func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			s.count(func(st *Stats) { st.Connections++ })
+		}
+	}}
+	fmt.Fprintf(s.stderr, "%s://%s%s\n", scheme, l.Addr(), path)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	srv.BaseContext = func(net.Listener) context.Context { return ctx }
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(l) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		_ = srv.Close() // nothing is worth waiting for
+		<-done
+		return nil
+	}
+}
+
+// handler is the listen end of the transport that was chosen.
+func (s *server) handler() http.Handler {
+	cfg := mcp.HTTPConfig{}
+	switch s.o.Kind {
+	case "sse":
+		return s.srv.SSE(cfg)
+	case "ws":
+		return s.srv.WebSocket(cfg)
+	case "jsonrpc":
+		return s.srv.Plain(cfg)
+	}
+	return s.srv.HTTP(cfg)
+}

@@ -1,0 +1,217 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/tenonhq/tenon/jsonrpc"
+	"github.com/tenonhq/tenon/transport"
+)
+
+// WebSocket returns a handler that upgrades each request and serves the
+// connection, in both eras. Foreign hosts and origins get 403.
+func (s *Server) WebSocket(cfg HTTPConfig) http.Handler {
+	cfg = cfg.withDefaults()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !cfg.admit(w, r) {
+			return
+		}
+		conn, err := transport.AcceptWebSocket(w, r, transport.WebSocketConfig{MaxMessage: int(cfg.MaxBody), Logger: s.cfg.Logger})
+		if err != nil {
+			s.cfg.Logger.Debug("an upgrade was refused", "error", err.Error())
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		_ = s.Serve(r.Context(), cfg.wrap(conn)) // the end of a connection is not an error here
+	})
+}
+
+func (c HTTPConfig) wrap(s jsonrpc.Stream) jsonrpc.Stream {
+	if c.Wrap == nil {
+		return s
+	}
+	return c.Wrap(s)
+}
+
+// sseServer serves one Server over HTTP+SSE (revision 2024-11-05).
+type sseServer struct {
+	s   *Server
+	cfg HTTPConfig
+
+	mu       sync.Mutex
+	sessions map[string]*sseSession
+}
+
+// sseSession is an open event stream and what was posted for it.
+type sseSession struct {
+	in  chan []byte
+	ctx context.Context
+
+	mu sync.Mutex
+	w  http.ResponseWriter
+}
+
+// SSE returns a handler for the older HTTP+SSE transport (2024-11-05): a GET opens
+// an event stream whose first event names the address that messages are
+// posted to, which is this one with a session in its query. Foreign hosts and
+// origins get 403.
+func (s *Server) SSE(cfg HTTPConfig) http.Handler {
+	return &sseServer{s: s, cfg: cfg.withDefaults(), sessions: map[string]*sseSession{}}
+}
+
+func (h *sseServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !h.cfg.admit(w, r) {
+		return
+	}
+	switch r.Method {
+	case http.MethodGet:
+		h.get(w, r)
+	case http.MethodPost:
+		h.post(w, r)
+	default:
+		w.Header().Set("Allow", "GET, POST")
+		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+	}
+}
+
+func (h *sseServer) get(w http.ResponseWriter, r *http.Request) {
+	id := h.cfg.NewSession()
+	c := &sseSession{in: make(chan []byte, 64), ctx: r.Context(), w: w}
+	h.mu.Lock()
+	full := len(h.sessions) >= maxSessions
+	if !full {
+		h.sessions[id] = c
+	}
+	h.mu.Unlock()
+	if full {
+		http.Error(w, "too many sessions", http.StatusServiceUnavailable)
+		return
+	}
+	defer func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.sessions, id)
+	}()
+	to := r.URL.Path + "?session=" + url.QueryEscape(id)
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Accel-Buffering", "no")
+	c.event("endpoint", []byte(to))
+	_ = h.s.Serve(r.Context(), h.cfg.wrap(c)) // the end of a connection is not an error here
+}
+
+func (h *sseServer) post(w http.ResponseWriter, r *http.Request) {
+	var m jsonrpc.Message
+	body, ok := h.cfg.message(w, r, &m)
+	if !ok {
+		return
+	}
+	h.mu.Lock()
+	c := h.sessions[r.URL.Query().Get("session")]
+	h.mu.Unlock()
+	if c == nil {
+		http.Error(w, "no such session", http.StatusNotFound)
+		return
+	}
+	select {
+	case c.in <- body:
+		w.WriteHeader(http.StatusAccepted)
+	case <-c.ctx.Done():
+		http.Error(w, "no such session", http.StatusNotFound)
+	case <-r.Context().Done():
+	}
+}
+
+// Send writes a message event.
+func (c *sseSession) Send(_ context.Context, m jsonrpc.Outgoing) error {
+	return c.event("message", m.Body)
+}
+
+func (c *sseSession) event(kind string, data []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() != nil {
+		return errors.New("the event stream has ended")
+	}
+	b := append([]byte("event: "+kind+"\ndata: "), bytes.ReplaceAll(data, []byte("\n"), []byte(" "))...)
+	if _, err := c.w.Write(append(b, "\n\n"...)); err != nil {
+		return err
+	}
+	return http.NewResponseController(c.w).Flush()
+}
+
+// Recv returns what was posted next.
+func (c *sseSession) Recv(ctx context.Context) ([]byte, error) {
+	select {
+	case b := <-c.in:
+		return b, nil
+	case <-c.ctx.Done():
+	case <-ctx.Done():
+	}
+	return nil, io.EOF
+}
+
+// Plain returns a handler for clients that know JSON-RPC and no life cycle: one
+// object in a POST, one in its answer, tools/list and tools/call and nothing
+// else. Errors have an HTTP status of their own: 400, 404 for methods, 500.
+// Foreign hosts and origins get 403.
+func (s *Server) Plain(cfg HTTPConfig) http.Handler {
+	cfg = cfg.withDefaults()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !cfg.admit(w, r) {
+			return
+		}
+		if r.Method != http.MethodPost {
+			w.Header().Set("Allow", "POST")
+			http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+			return
+		}
+		var m jsonrpc.Message
+		if _, ok := cfg.message(w, r, &m); !ok {
+			return
+		}
+		if !m.IsRequest() {
+			reply(w, http.StatusBadRequest, jsonrpc.AppendError(nil, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "only requests are answered here")))
+			return
+		}
+		result, err := s.plain(r.Context(), &jsonrpc.Request{ID: m.ID, Method: m.Method, Params: m.Params})
+		if err == nil {
+			reply(w, http.StatusOK, jsonrpc.AppendResult(nil, m.ID, result))
+			return
+		}
+		var e *jsonrpc.Error
+		if !errors.As(err, &e) {
+			e = jsonrpc.Errorf(jsonrpc.CodeInternal, "%s", err)
+		}
+		status := http.StatusInternalServerError
+		switch e.Code {
+		case jsonrpc.CodeMethodNotFound:
+			status = http.StatusNotFound
+		case jsonrpc.CodeInvalidParams, jsonrpc.CodeInvalidRequest:
+			status = http.StatusBadRequest
+		}
+		reply(w, status, jsonrpc.AppendError(nil, m.ID, e))
+	})
+}
+
+// plain answers the two methods that there are without a life cycle.
+func (s *Server) plain(ctx context.Context, r *jsonrpc.Request) ([]byte, error) {
+	if s.cfg.Observe != nil {
+		if err := s.cfg.Observe(ctx, r.Method, r.Params); err != nil {
+			return nil, err
+		}
+	}
+	if !strings.HasPrefix(r.Method, "tools/") {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found: %s", r.Method)
+	}
+	c := &serverConn{s: s, notify: func(string, []byte) {}}
+	return c.common(ctx, r, nil, false)
+}
+
+var _ jsonrpc.Stream = (*sseSession)(nil)
