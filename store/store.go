@@ -53,6 +53,7 @@ type Store interface {
 	Blobs
 	Grants
 	Budgets
+	Texts
 	Leases
 	// Close waits for writes under way and closes the store.
 	Close() error
@@ -131,6 +132,14 @@ type Sessions interface {
 	// Sessions returns rows, most recently updated first. Errors: not_found (the
 	// session of Before).
 	Sessions(ctx context.Context, f SessionFilter) ([]tenon.Session, error)
+	// DeleteSession deletes a session with its runs, those that they called
+	// included: events, signals, texts, reservations, the blobs that no other run
+	// has, and the budgets whose keys begin with "session/" and its id and "/". It
+	// is all or nothing, and afterwards the store's files hold nothing of it;
+	// copies of them, such as the backup before a migration, are not looked at.
+	// Errors: not_found, conflict (one of its runs is worked on, another session was
+	// forked from it or continues one of its runs), store.
+	DeleteSession(ctx context.Context, id string) error
 }
 
 // SessionFilter selects sessions. Zero fields select all.

@@ -17,6 +17,7 @@ type memoryStore struct {
 	store.Inbox   // without any signals, so none of its other methods is called
 	grants        // nobody asks for one
 	store.Budgets // nothing is limited
+	store.Texts   // nobody looks for anything
 
 	mu    sync.Mutex
 	runs  map[string]*memoryRun
@@ -138,6 +139,11 @@ func (m *memoryStore) Session(_ context.Context, id string) (tenon.Session, erro
 // Sessions implements [store.Sessions].
 func (m *memoryStore) Sessions(context.Context, store.SessionFilter) ([]tenon.Session, error) {
 	return nil, nil
+}
+
+// DeleteSession implements [store.Sessions]: there is none.
+func (m *memoryStore) DeleteSession(_ context.Context, id string) error {
+	return tenon.Errorf(tenon.CodeNotFound, "no session %s", id)
 }
 
 // Close implements [store.Store].

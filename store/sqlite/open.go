@@ -100,7 +100,7 @@ func open(ctx context.Context, c Config, steps []string, full bool) (_ *Store, e
 			_ = s.closeDBs() // err says more
 		}
 	}()
-	if s.write, err = connect(path, 1, "foreign_keys(1)", "synchronous(FULL)", fmt.Sprintf("wal_autocheckpoint(%d)", checkpointPages), "journal_size_limit(67108864)", "journal_mode(WAL)"); err != nil {
+	if s.write, err = connect(path, 1, "foreign_keys(1)", "synchronous(FULL)", "secure_delete(1)", fmt.Sprintf("wal_autocheckpoint(%d)", checkpointPages), "journal_size_limit(67108864)", "journal_mode(WAL)"); err != nil {
 		return nil, storeError(path, "open", err)
 	}
 	if s.read, err = connect(path, readers, "query_only(1)"); err != nil {

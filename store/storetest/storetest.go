@@ -52,6 +52,8 @@ func Run(t *testing.T, place Place) {
 		"budgets":         testBudgets,
 		"budget_clients":  testBudgetClients,
 		"dead_budgets":    testDeadBudgets,
+		"search":          testSearch,
+		"delete":          testDelete,
 		"leases":          testLeases,
 		"changed":         testChanged,
 		"cancelled":       testCancelled,

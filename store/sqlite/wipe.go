@@ -1,0 +1,107 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+)
+
+// SQLite overwrites what it deletes (secure_delete), but where it moves rows from
+// one page to another it leaves them behind in the first one's unused space, and
+// there they stay when they are deleted later. So after a deletion all pages are
+// looked at, and those with something in their unused space are wiped.
+
+// wipeAtOnce is how many pages are wiped in one transaction.
+const wipeAtOnce = 256
+
+// maxWiped is the number of pages from which on the first byte of a page does not
+// say any more what is in it. With pages of 4 KiB it is reached at 64 GiB.
+const maxWiped = 1 << 24
+
+// wipe overwrites the unused space of all pages.
+func (s *Store) wipe(ctx context.Context) error {
+	var dirty []int64
+	err := s.each(ctx, "SELECT pgno, data FROM sqlite_dbpage", nil, func(rows *sql.Rows) error {
+		var n int64
+		var page sql.RawBytes
+		if err := rows.Scan(&n, &page); err != nil {
+			return s.readError(ctx, err)
+		}
+		if n >= maxWiped {
+			return errors.New("the file is too large for it")
+		}
+		if wipePage(page, n == 1) { // a copy
+			dirty = append(dirty, n)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for len(dirty) > 0 {
+		some := dirty[:min(len(dirty), wipeAtOnce)]
+		dirty = dirty[len(some):]
+		// They may have changed since.
+		err := s.submit(ctx, func(w *writer) error {
+			for _, n := range some {
+				var page []byte
+				if err := w.row("SELECT data FROM sqlite_dbpage WHERE pgno = ?", []any{n}, &page); err != nil {
+					return err
+				}
+				if !wipePage(page, n == 1) {
+					continue
+				}
+				if _, err := w.exec("UPDATE sqlite_dbpage SET data = ? WHERE pgno = ?", page, n); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wipePage overwrites what is unused in a page of a table or index (SQLite file
+// format, section 1.6), and reports whether there was anything. Other pages begin
+// with the number of a page, whose first byte is 0 below maxWiped; what is unused in
+// them SQLite overwrites itself.
+func wipePage(page []byte, first bool) (changed bool) {
+	at := 0
+	if first {
+		at = 100 // after the header of the file
+	}
+	if len(page) < at+12 {
+		return false
+	}
+	header := 8
+	switch page[at] {
+	case 2, 5:
+		header = 12 // of an inner page
+	case 10, 13:
+	default:
+		return false
+	}
+	word := func(i int) int { return int(binary.BigEndian.Uint16(page[i:])) }
+	zero := func(from, to int) {
+		for i := from; i < to && i < len(page); i++ {
+			changed = changed || page[i] != 0
+			page[i] = 0
+		}
+	}
+	content := word(at + 5)
+	if content == 0 {
+		content = 1 << 16
+	}
+	zero(at+header+2*word(at+3), content)
+	// The free blocks form a list in the order of their places: each begins with
+	// the next one's place and its own size.
+	for block, last := word(at+1), 0; block > last && block+4 <= len(page); {
+		zero(block+4, block+word(block+2))
+		block, last = word(block), block
+	}
+	return changed
+}
