@@ -62,6 +62,16 @@ func (a *app) tryServers(cmd *cobra.Command, cfg *config.Config) (err error) {
 		return err
 	}
 	a.problems(problems)
+	// What is wrong in the file comes before what cannot be reached now.
+	wrong := 0
+	for _, p := range problems {
+		if p.Server == "" {
+			wrong++
+		}
+	}
+	if wrong > 0 {
+		return tenon.Errorf(tenon.CodeConfig, "%s in %s about the tools of its servers", plural(wrong, "mistake"), cfg.File)
+	}
 	return tenon.Errorf(tenon.ErrorCode(problems[0].Err), "%s of %s cannot be used", plural(len(problems), "server"), cfg.File)
 }
 

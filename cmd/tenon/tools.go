@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,21 +18,34 @@ import (
 )
 
 func newTools(a *app) *cobra.Command {
-	cmd := group("tools", "Tools of the servers: list, show, call", "tool")
-	cmd.AddCommand(newToolsList(a), newToolsShow(a), newToolsCall(a))
+	cmd := group("tools", "Tools of the servers: list, show, call, add, remove", "tool")
+	cmd.AddCommand(newToolsList(a), newToolsShow(a), newToolsCall(a), newToolsAdd(a), newToolsRemove(a))
 	return cmd
 }
 
 const adhocHelp = "The servers are those of the configuration, or one that is given here: by --url, or by a command behind --.\n" +
 	"A command gets PATH, HOME, USER, LANG and TMPDIR of our environment and no other variable."
 
+// listedTool is a tool as tools list prints it.
+type listedTool struct {
+	tenon.Tool
+	Kind     string   `json:"kind"`
+	Tokens   int      `json:"tokens,omitempty"`
+	Notes    []string `json:"notes,omitempty"`
+	Excluded string   `json:"excluded,omitempty"` // why it is not offered
+}
+
 func newToolsList(a *app) *cobra.Command {
 	s := &adhoc{}
+	var excluded, tokens bool
 	cmd := &cobra.Command{
-		Use:   "list [--url URL | -- COMMAND ARGS...]",
+		Use:   "list [--excluded | --tokens] [--url URL | -- COMMAND ARGS...]",
 		Short: "List the tools that an agent would see",
-		Long:  "Lists tools under the names that a model sees, with the server, what the server says a tool does, and its\ndescription.\n\n" + adhocHelp,
-		Example: "  tenon tools list\n  tenon tools list -- npx -y @modelcontextprotocol/server-everything\n" +
+		Long: "Lists tools under the names that a model sees, with the server, what the server says a tool does, and its\n" +
+			"description. --excluded lists those that are left out as well, with the reason, and what was changed about the\n" +
+			"others. --tokens shows what each tool costs in a model's context (estimated), and the sum. With --quiet nothing\n" +
+			"is printed: status 0 says that there are tools, 1 that there are none.\n\n" + adhocHelp,
+		Example: "  tenon tools list\n  tenon tools list --excluded\n  tenon tools list -- npx -y @modelcontextprotocol/server-everything\n" +
 			"  tenon tools list --url https://mcp.example.com/mcp --header \"Authorization: Bearer $TOKEN\"",
 		Args: args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -45,13 +61,89 @@ func newToolsList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printList(a, snapshot.Tools(), []string{"name", "server", "kind", "description"}, func(t tenon.Tool) []string {
+			switch {
+			case a.quiet && len(snapshot.Tools()) == 0:
+				return reported{errors.New("there are no tools")}
+			case a.quiet:
+				return nil
+			case excluded:
+				return a.listExcluded(snapshot)
+			case tokens:
+				return a.listTokens(snapshot)
+			}
+			return printList(a, listed(snapshot, false), []string{"name", "server", "kind", "description"}, func(t listedTool) []string {
 				return []string{t.Name, t.Server, kind(t.Annotations), firstLine(t.Description)}
 			})
 		},
 	}
 	s.flags(cmd)
+	cmd.Flags().BoolVar(&excluded, "excluded", false, "also what is left out and why, and what was changed")
+	cmd.Flags().BoolVar(&tokens, "tokens", false, "what each tool costs in tokens, estimated")
+	cmd.MarkFlagsMutuallyExclusive("excluded", "tokens")
 	return cmd
+}
+
+// listed makes the list of what is offered.
+func listed(s *catalog.Snapshot, notes bool) []listedTool {
+	list := make([]listedTool, 0, len(s.Tools()))
+	for _, t := range s.Tools() {
+		l := listedTool{Tool: t, Kind: "mcp"}
+		if notes {
+			for _, step := range s.Explain(t.Server, t.Remote) {
+				if note := noteOf(step); note != "" {
+					l.Notes = append(l.Notes, note)
+				}
+			}
+		}
+		list = append(list, l)
+	}
+	return list
+}
+
+// noteOf says in a line what a step changed.
+func noteOf(s catalog.Step) string {
+	switch {
+	case s.Step == "schema.types" && s.Field == "input_schema":
+		return "" // what it hides says the same in fewer words
+	case s.Field == "input_schema" || s.Field == "rules":
+		return s.Step + ": " + s.Field + " " + shorten(s.After, 200)
+	}
+	return s.Step + ": " + s.Field + " '" + shorten(s.Before, 80) + "' -> '" + shorten(s.After, 80) + "'"
+}
+
+func (a *app) listExcluded(s *catalog.Snapshot) error {
+	list := listed(s, true)
+	for _, w := range s.Withheld() {
+		list = append(list, listedTool{Tool: tenon.Tool{Server: w.Server, Remote: w.Remote}, Kind: "mcp", Excluded: tenon.Visible(w.Reason)})
+	}
+	return printList(a, list, []string{"name", "server", "remote name", "what"}, func(t listedTool) []string {
+		if t.Excluded != "" {
+			return []string{"-", t.Server, t.Remote, "left out: " + t.Excluded}
+		}
+		return []string{t.Name, t.Server, t.Remote, strings.Join(t.Notes, "; ")}
+	})
+}
+
+func (a *app) listTokens(s *catalog.Snapshot) error {
+	list, total := listed(s, false), 0
+	for i := range list {
+		list[i].Tokens = catalog.Tokens(&list[i].Tool)
+		total += list[i].Tokens
+	}
+	if a.format == formatJSON {
+		return a.printJSON(map[string]any{"tools": list, "servers": s.Bills(), "total": total})
+	}
+	slices.SortStableFunc(list, func(x, y listedTool) int { return y.Tokens - x.Tokens })
+	err := printList(a, list, []string{"tokens", "name", "server", "description"}, func(t listedTool) []string {
+		return []string{strconv.Itoa(t.Tokens), t.Name, t.Server, firstLine(t.Description)}
+	})
+	if err == nil && !a.isJSON() {
+		for _, b := range s.Bills() {
+			a.hint("%s: %s, about %s", b.Server, plural(b.Tools, "tool"), plural(b.Tokens, "token"))
+		}
+		a.hint("together about %s in each request", plural(total, "token"))
+	}
+	return err
 }
 
 // tools returns what the servers offer. Servers that cannot be reached are told
@@ -89,11 +181,14 @@ func firstLine(s string) string {
 
 func newToolsShow(a *app) *cobra.Command {
 	s := &adhoc{}
+	var explain bool
 	cmd := &cobra.Command{
-		Use:     "show NAME [--url URL | -- COMMAND ARGS...]",
-		Short:   "Show one tool with its schemas",
-		Long:    "Shows a tool's description, what its server says about it, and its input and output schemas.\n\n" + adhocHelp,
-		Example: "  tenon tools show get_weather\n  tenon tools show echo -o json -- npx -y @modelcontextprotocol/server-everything",
+		Use:   "show NAME [--explain] [--url URL | -- COMMAND ARGS...]",
+		Short: "Show one tool with its schemas",
+		Long: "Shows a tool's description, what its server says about it, and its input and output schemas. The name is the\n" +
+			"one that a model sees, or SERVER.NAME. --explain shows each step from what the server sent to what a model is\n" +
+			"told, with the value before and after it; also of a tool that is left out.\n\n" + adhocHelp,
+		Example: "  tenon tools show get_weather\n  tenon tools show get_weather --explain\n  tenon tools show echo -o json -- npx -y @modelcontextprotocol/server-everything",
 		Args:    args(1, 1, "the tool's name"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if args, err = s.split(cmd, args); err != nil {
@@ -110,16 +205,62 @@ func newToolsShow(a *app) *cobra.Command {
 			}
 			t, err := findTool(snapshot, args[0])
 			if err != nil {
+				if w, ok := findWithheld(snapshot, args[0]); ok && explain {
+					return a.explain(snapshot, w.Server, w.Remote, nil)
+				}
 				return err
 			}
-			if a.isJSON() {
-				return a.printJSON(t)
+			switch {
+			case explain:
+				return a.explain(snapshot, t.Server, t.Remote, t)
+			case a.isJSON():
+				return a.printJSON(shownTool{Tool: *t, Kind: "mcp", Arguments: catalog.Parameters(t), Tokens: catalog.Tokens(t)})
 			}
 			return a.showTool(t)
 		},
 	}
 	s.flags(cmd)
+	cmd.Flags().BoolVar(&explain, "explain", false, "each step of shaping, before and after")
 	return cmd
+}
+
+// shownTool is a tool as tools show prints it.
+type shownTool struct {
+	tenon.Tool
+	Kind      string              `json:"kind"`
+	Arguments []catalog.Parameter `json:"arguments"`
+	Tokens    int                 `json:"tokens"`
+}
+
+// findWithheld finds a tool that is not offered, by its remote name or as
+// SERVER.REMOTE.
+func findWithheld(snapshot *catalog.Snapshot, name string) (catalog.Withheld, bool) {
+	for _, w := range snapshot.Withheld() {
+		if w.Remote == name || w.Server+"."+w.Remote == name {
+			return w, true
+		}
+	}
+	return catalog.Withheld{}, false
+}
+
+// explain prints the way of a tool; t is nil where it is left out.
+func (a *app) explain(s *catalog.Snapshot, server, remote string, t *tenon.Tool) error {
+	steps := s.Explain(server, remote)
+	if a.isJSON() {
+		if steps == nil {
+			steps = []catalog.Step{}
+		}
+		return a.printJSON(map[string]any{"server": server, "remote_name": remote, "offered": t != nil, "steps": steps})
+	}
+	if len(steps) == 0 {
+		return a.printText(fmt.Sprintf("%s.%s reaches the model as the server sent it", safeLine(server), safeLine(remote)))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", a.outStyle(bold, safeLine(server+"."+remote)))
+	for _, step := range steps {
+		fmt.Fprintf(&b, "%s  %s\n  - %s\n  + %s\n", step.Step, a.outStyle(dim, step.Field), safeLine(step.Before), safeLine(step.After))
+	}
+	return a.write([]byte(b.String()))
 }
 
 // findTool finds a tool by its exposed name, or as SERVER.REMOTE.
@@ -131,6 +272,9 @@ func findTool(snapshot *catalog.Snapshot, name string) (*tenon.Tool, error) {
 		if t.Server+"."+t.Remote == name {
 			return &t, nil
 		}
+	}
+	if w, ok := findWithheld(snapshot, name); ok {
+		return nil, tenon.Errorf(tenon.CodeNotFound, "the tool '%s' of server '%s' is left out: %s", w.Remote, w.Server, tenon.Visible(w.Reason))
 	}
 	return nil, tenon.Errorf(tenon.CodeNotFound, "there is no tool '%s'%s", name, didYouMean(name, snapshot.Names()))
 }

@@ -62,6 +62,10 @@ func (s *server) table() []entry {
 		{"echo_env", "Gives an environment variable", `"name":{"type":"string"}`, `["name"]`, reads, echoEnv},
 		{"log", "Writes one log message of each level", ``, ``, reads, logAll},
 		{"mutate", "Adds a tool", ``, ``, changes, s.mutate},
+		{"get_bank_balance", "Gets the balance of an account", `"account_id":{"type":"string"},"date":{"type":"string"}`, `["account_id"]`, reads, bankBalance},
+		{"read.file", "A name with a point", ``, ``, reads, fixed(`{"content":[{"type":"text","text":"read.file"}]}`)},
+		{"a/b", "A name with a slash", ``, ``, reads, fixed(`{"content":[{"type":"text","text":"a/b"}]}`)},
+		{"x y", "A name with a blank", ``, ``, reads, fixed(`{"content":[{"type":"text","text":"x y"}]}`)},
 		{"ask", "Asks for a name before it answers (2026-07-28)", ``, ``, changes, ask},
 	}
 }
@@ -144,6 +148,21 @@ func arguments[T any](r *mcp.ToolRequest) (T, error) {
 		return v, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "arguments: %s", err)
 	}
 	return v, nil
+}
+
+func bankBalance(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
+	in, err := arguments[struct {
+		Account string `json:"account_id"`
+		Date    string `json:"date"`
+	}](r)
+	if err != nil {
+		return nil, err
+	}
+	text := "Account " + in.Account + ": 1234.56"
+	if in.Date != "" {
+		text += " on " + in.Date
+	}
+	return textResult(text), nil
 }
 
 // add is exact for numbers of any size.
