@@ -102,6 +102,7 @@ func (k *checker) server(p, name string, s servers.Config) {
 		return
 	}
 	k.shaping(p, s)
+	k.answers(p, s)
 	hasCommand, hasURL := k.has(p+".command"), k.has(p+".url")
 	transport, other := s.Transport, []string(nil)
 	switch {
@@ -172,6 +173,25 @@ func (k *checker) files(p, name string, s servers.Config) {
 		k.bad(p+".env_file", "a line is KEY=VALUE, with quotes closed, or a comment", "%s: line %d cannot be read", s.EnvFile, bad)
 	}
 	k.c.envs[name] = env
+}
+
+// answers checks what a server gets that asks.
+func (k *checker) answers(p string, s servers.Config) {
+	for i, dir := range s.Roots {
+		if s.IsEnabled() && !folder(dir) {
+			k.bad(fmt.Sprintf("%s.roots[%d]", p, i), "a root is a folder that the server is told of", "no folder %s", dir)
+		}
+	}
+	if s.Sampling == "" || s.Sampling == servers.AnswerDeny {
+		for _, key := range []string{"sampling_model", "sampling_limits"} {
+			if k.has(p + "." + key) {
+				k.add(k.keyed[p+"."+key], p+"."+key, fmt.Sprintf("'%s' has no effect while 'sampling' is deny", key), "set sampling to ask or allow")
+			}
+		}
+	}
+	if _, ok := k.c.Models[s.SamplingModel]; s.SamplingModel != "" && !ok {
+		k.bad(p+".sampling_model", k.hintFor(s.SamplingModel, "models"), "no model '%s'", s.SamplingModel)
+	}
 }
 
 func (k *checker) address(p, transport string, s servers.Config, hasURL bool) {

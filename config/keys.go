@@ -14,6 +14,7 @@ var expands = map[string]bool{
 	"servers.NAME.env_file": true, "servers.NAME.url": true, "servers.NAME.headers.NAME": true, "servers.NAME.auth.header": true,
 	"models.NAME.base_url": true, "models.NAME.headers.NAME": true, "models.NAME.path": true,
 	"agents.NAME.instructions.file": true, "store.path": true, "secrets.NAME.file": true, "prices": true,
+	"servers.NAME.roots[]": true,
 }
 
 // isPath holds the patterns of the values that are paths: ~/ is the home
@@ -21,6 +22,7 @@ var expands = map[string]bool{
 var isPath = map[string]bool{
 	"servers.NAME.cwd": true, "servers.NAME.env_file": true, "models.NAME.path": true, "agents.NAME.instructions.file": true,
 	"prices": true, "store.path": true, "secrets.NAME.file": true, "models.NAME.api_key.file": true, "servers.NAME.auth.secret.file": true,
+	"servers.NAME.roots[]": true,
 }
 
 // bounds holds the least and the largest number of keys whose structs do not
@@ -36,7 +38,7 @@ var bounds = map[string][2]float64{
 var laterKeys = map[string][]string{
 	"config.Config": {"profile", "tool_tables", "tables", "engine", "serve", "mcpServers"},
 	"servers.Config": {"encoding", "config", "load_prompts", "load_resources", "prompts_as_tools", "resource_links",
-		"result_format", "lifecycle", "discover", "restart", "share", "sampling", "sampling_model", "log_level",
+		"result_format", "lifecycle", "discover", "restart", "share", "log_level",
 		"is_retrieval", "registry_name"},
 	"servers.Auth":        {"client_id", "client_secret", "scopes", "callback_port"},
 	"config.SecretSource": {"keyring", "prompt", "password"},

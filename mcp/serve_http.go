@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -59,8 +60,10 @@ type httpSession struct {
 	*serverConn
 	notices chan []byte
 
-	mu   sync.Mutex
-	open map[string]context.CancelFunc
+	mu    sync.Mutex
+	open  map[string]context.CancelFunc
+	asked map[string]chan jsonrpc.Message // requests to the client, by id
+	last  int64
 }
 
 // maxSessions bounds what initialize can make us remember.
@@ -230,6 +233,12 @@ func (h *httpServer) legacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 		if h.s.cfg.Observe != nil && m.Method != "" {
 			_ = h.s.cfg.Observe(r.Context(), m.Method, m.Params) // a notice has no answer
 		}
+		switch {
+		case m.IsAnswer():
+			s.answered(*m)
+		case m.Method == "notifications/initialized" && h.s.cfg.Initialized != nil:
+			go h.s.cfg.Initialized(context.WithoutCancel(r.Context()), s.ask)
+		}
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
@@ -240,7 +249,10 @@ func (h *httpServer) legacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 	s.open[string(m.ID)] = cancel
 	s.mu.Unlock()
 	defer s.cancel(m.ID)
-	c := &serverConn{s: h.s, version: LatestLegacy, notify: a.notice}
+	s.serverConn.mu.Lock()
+	can := s.can
+	s.serverConn.mu.Unlock()
+	c := &serverConn{s: h.s, version: LatestLegacy, can: can, notify: a.notice, ask: s.asking(a.request)}
 	result, err := c.handle(ctx, &jsonrpc.Request{ID: m.ID, Method: m.Method, Params: m.Params})
 	a.finish(result, err, false)
 }
@@ -254,9 +266,57 @@ func (s *httpSession) cancel(id []byte) {
 	}
 }
 
+// asking asks the client by what send carries to it; the answer comes as a POST of
+// its own.
+func (s *httpSession) asking(send func([]byte)) AskFunc {
+	return func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+		answer := make(chan jsonrpc.Message, 1)
+		s.mu.Lock()
+		s.last++
+		id := s.last
+		key := strconv.FormatInt(id, 10)
+		s.asked[key] = answer
+		s.mu.Unlock()
+		defer func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.asked, key)
+		}()
+		send(jsonrpc.AppendRequest(nil, id, method, params))
+		select {
+		case m := <-answer:
+			if m.Error != nil {
+				return nil, jsonrpc.ParseError(m.Error)
+			}
+			return m.Result, nil
+		case <-ctx.Done():
+			send(jsonrpc.AppendRequest(nil, 0, "notifications/cancelled", append(member([]byte{'{'}, "requestId", []byte(key)), '}')))
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// answered hands an answer of the client to who asked. One to no question is
+// dropped.
+func (s *httpSession) answered(m jsonrpc.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if answer := s.asked[string(m.ID)]; answer != nil {
+		delete(s.asked, string(m.ID))
+		answer <- m
+	}
+}
+
 func (h *httpServer) begin() (*httpSession, string, bool) {
 	id := h.cfg.NewSession()
-	s := &httpSession{serverConn: &serverConn{s: h.s, subs: map[string][]byte{}}, notices: make(chan []byte, 64), open: map[string]context.CancelFunc{}}
+	s := &httpSession{serverConn: &serverConn{s: h.s, subs: map[string][]byte{}}, notices: make(chan []byte, 64),
+		open: map[string]context.CancelFunc{}, asked: map[string]chan jsonrpc.Message{}}
+	s.ask = s.asking(func(b []byte) {
+		select {
+		case s.notices <- b:
+		default: // nobody listens, or too slowly
+		}
+	})
 	s.notify = func(method string, params []byte) {
 		select {
 		case s.notices <- jsonrpc.AppendRequest(nil, 0, method, params):
@@ -360,12 +420,17 @@ func (a *answer) event(b []byte) {
 }
 
 func (a *answer) notice(method string, params []byte) {
+	a.request(jsonrpc.AppendRequest(nil, 0, method, params))
+}
+
+// request sends a message before the answer.
+func (a *answer) request(b []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.streaming {
 		a.stream()
 	}
-	a.event(jsonrpc.AppendRequest(nil, 0, method, params))
+	a.event(b)
 }
 
 // finish writes the answer itself.

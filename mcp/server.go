@@ -26,6 +26,10 @@ type ServerTool struct {
 	Quick bool
 }
 
+// AskFunc sends a request to a client and waits for its answer. The error is a
+// *jsonrpc.Error where the client refuses.
+type AskFunc func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+
 // ToolRequest is one tools/call as the server sees it.
 type ToolRequest struct {
 	Name      string
@@ -35,8 +39,10 @@ type ToolRequest struct {
 	State     string          // its requestState
 	Modern    bool
 	Key       string // tenon.Call.Key, where the caller is tenon
-	notify    func(method string, params []byte)
-	ask       func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+	// Capabilities are those that the caller declared, an object.
+	Capabilities json.RawMessage
+	notify       func(method string, params []byte)
+	ask          AskFunc
 }
 
 // Progress tells the caller how far the call is, if it wants to know.
@@ -69,8 +75,7 @@ func (r *ToolRequest) Log(level string, data any) {
 	r.notify("notifications/message", append(member(text([]byte{'{'}, "level", level), "data", raw), '}'))
 }
 
-// Ask sends a request to the caller and waits for the answer (legacy era over a
-// stream). The error is an *jsonrpc.Error where the caller refuses.
+// Ask sends a request to the caller and waits for the answer (legacy era). The error is an *jsonrpc.Error where the caller refuses.
 func (r *ToolRequest) Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	if r.ask == nil {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "the caller cannot be asked")
@@ -89,7 +94,11 @@ type ServerConfig struct {
 	// Observe is called with every request and notice, before it is handled; an
 	// error is the answer. Tests inject faults here. Nil: nothing.
 	Observe func(ctx context.Context, method string, params []byte) error
-	Logger  *slog.Logger // nil: nothing is logged
+	// Initialized is called in a goroutine of its own after a legacy client has
+	// initialized, with a way to ask it. Its context ends with the connection. Nil:
+	// nothing.
+	Initialized func(ctx context.Context, ask AskFunc)
+	Logger      *slog.Logger // nil: nothing is logged
 }
 
 // Server answers MCP requests in both eras. It keeps no state about callers but
@@ -139,10 +148,11 @@ func (s *Server) SetTools(tools []ServerTool) error {
 type serverConn struct {
 	s      *Server
 	notify func(method string, params []byte)
-	ask    func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+	ask    AskFunc
 
 	mu      sync.Mutex
 	version string            // legacy: what was agreed on
+	can     json.RawMessage   // legacy: the capabilities that the client declared
 	subs    map[string][]byte // modern: id of the listen request → its filter
 }
 
@@ -160,6 +170,13 @@ func (s *Server) Serve(ctx context.Context, stream jsonrpc.Stream) error {
 			if method == "notifications/cancelled" {
 				peer.CancelRequest(jsonrpc.Field(params, "requestId"))
 			}
+			if method == "notifications/initialized" && s.cfg.Initialized != nil {
+				go s.cfg.Initialized(ctx, c.ask) // it ends with the connection
+			}
+		},
+		Abandoned: func(id int64, _ error) {
+			params := append(member([]byte{'{'}, "requestId", strconv.AppendInt(nil, id, 10)), '}')
+			go func() { _ = peer.Notify(ctx, "notifications/cancelled", params) }() // who is gone needs no notice
 		},
 		Logger: s.cfg.Logger,
 	})
@@ -265,7 +282,7 @@ func (c *serverConn) legacy(ctx context.Context, r *jsonrpc.Request, meta []byte
 			version = LatestLegacy
 		}
 		c.mu.Lock()
-		c.version = version
+		c.version, c.can = version, append(json.RawMessage(nil), jsonrpc.Field(r.Params, "capabilities")...)
 		c.mu.Unlock()
 		b := text([]byte{'{'}, "protocolVersion", version)
 		return append(c.s.describe(b, "serverInfo"), '}'), nil
@@ -381,6 +398,11 @@ func (c *serverConn) call(ctx context.Context, r *jsonrpc.Request, meta []byte, 
 		}
 		return true
 	})
+	if t.Capabilities = jsonrpc.Field(meta, metaCapabilities); !modern {
+		c.mu.Lock()
+		t.Capabilities = c.can
+		c.mu.Unlock()
+	}
 	if meta != nil {
 		t.Key, _ = jsonrpc.String(jsonrpc.Field(meta, metaKey))
 	}

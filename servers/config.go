@@ -101,6 +101,16 @@ type Config struct {
 	Parallel *bool `yaml:"parallel" default:"true"`
 	// Discover tools; false: only those that `tools` names.
 	LoadTools *bool `yaml:"load_tools" default:"true"`
+	// What the server gets that asks a person for input (elicitation): deny does not offer it.
+	Elicitation string `yaml:"elicitation" enum:"deny,ask" default:"ask"`
+	// What the server gets that asks for an answer of a model (sampling): deny does not offer it; ask: a person is asked each time; allow: the model answers at once.
+	Sampling string `yaml:"sampling" enum:"deny,ask,allow" default:"deny"`
+	// Model for sampling.
+	SamplingModel string `yaml:"sampling_model" default:"the agent's model"`
+	// Bounds of sampling.
+	SamplingLimits SamplingLimits `yaml:"sampling_limits"`
+	// Folders that the server is told of as the client's roots. Servers may take them for what they are allowed to touch: server-filesystem forgets the folders of its command line.
+	Roots []string `yaml:"roots" default:"[]"`
 	// Rules for the tools of this server; stands above `policy.defaults`.
 	Policy policy.Block `yaml:"policy"`
 }
@@ -137,7 +147,14 @@ func (c Config) WithDefaults() Config {
 	if c.Include == nil {
 		c.Include = []string{"*"}
 	}
-	c.Args, c.Exclude = slices.Clone(c.Args), slices.Clone(c.Exclude)
+	c.Args, c.Exclude, c.Roots = slices.Clone(c.Args), slices.Clone(c.Exclude), slices.Clone(c.Roots)
+	if c.Elicitation == "" {
+		c.Elicitation = AnswerAsk
+	}
+	if c.Sampling == "" {
+		c.Sampling = AnswerDeny
+	}
+	c.SamplingLimits = c.SamplingLimits.withDefaults()
 	if c.Timeout == 0 {
 		c.Timeout = 10 * time.Second
 	}

@@ -60,6 +60,7 @@ func (s *Server) open(ctx context.Context, cfg Config, protocol string, attempt 
 		Name:           "tenon",
 		Version:        s.opts.Version,
 		RequestTimeout: cfg.RequestTimeout,
+		Answers:        cfg.Answers(),
 		Step:           func(name string) { s.step(attempt, name) },
 		Notice:         s.notice,
 		Changed: func(list string) {

@@ -48,6 +48,7 @@ type Options struct {
 	Garbage    bool   // lines that are no JSON
 	Stats      string // file that is rewritten after every message
 	Effects    string // file to which every call appends its key and its tool
+	Ask        string // a method by which a legacy client is asked outside of any call
 	Auth       string // "bearer:TOKEN", "basic:LOGIN:PASSWORD", "header:NAME:VALUE"
 }
 
@@ -77,6 +78,7 @@ func Parse(args []string, stderr io.Writer) (Options, error) {
 	f.BoolVar(&o.Garbage, "garbage", false, "write lines that are no JSON to stdout")
 	f.StringVar(&o.Stats, "stats", "", "keep counts in this `file`")
 	f.StringVar(&o.Effects, "effects", "", "append a line for each call to this `file`: key and tool")
+	f.StringVar(&o.Ask, "ask", "", "ask a client of the legacy era by this `method` once it has initialized")
 	f.StringVar(&o.Auth, "auth", "", "demand bearer:TOKEN, basic:LOGIN:PASSWORD or header:NAME:VALUE")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -99,7 +101,11 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		os.Exit(3)
 	}
 	s := &server{o: o, stderr: stderr}
-	srv, err := mcp.NewServer(mcp.ServerConfig{
+	var initialized func(context.Context, mcp.AskFunc)
+	if o.Ask != "" {
+		initialized = s.initialized
+	}
+	srv, err := mcp.NewServer(mcp.ServerConfig{Initialized: initialized,
 		Name: "tenon-testserver", Version: "1", PageSize: o.PageSize, Tools: s.tools(),
 		NoLegacy: o.Era == "modern", NoModern: o.Era == "legacy" || o.Fail == "initialize", Observe: s.observe,
 	})
@@ -140,6 +146,7 @@ type Stats struct {
 	Keys         []string          `json:"keys,omitempty"`    // idempotency keys of calls, at most 1,000
 	Headers      map[string]string `json:"headers,omitempty"` // of the last request over HTTP
 	Tools        []string          `json:"tools,omitempty"`   // names that were called, at most 1,000
+	Answers      []string          `json:"answers,omitempty"` // of clients that were asked, at most 1,000
 }
 
 const maxKept = 1000

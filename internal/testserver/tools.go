@@ -73,7 +73,7 @@ func (s *server) table() []entry {
 // tools builds the list that is offered.
 func (s *server) tools() []mcp.ServerTool {
 	var list []mcp.ServerTool
-	for _, e := range s.table() {
+	for _, e := range append(s.table(), s.askers()...) {
 		list = append(list, s.tool(e))
 	}
 	for i := range s.o.Tools {

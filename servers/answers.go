@@ -1,0 +1,51 @@
+package servers
+
+import (
+	"net/url"
+	"path/filepath"
+
+	"github.com/tenonhq/tenon/mcp"
+)
+
+// What a server gets that asks for input, or for an answer of the model.
+const (
+	AnswerDeny  = "deny"  // it is not told that it may ask
+	AnswerAsk   = "ask"   // a person is asked
+	AnswerAllow = "allow" // sampling only: a model answers at once
+)
+
+// SamplingLimits bounds what a server gets of the model.
+type SamplingLimits struct {
+	// Output tokens of one answer at most, whatever the server asks for.
+	MaxTokens int `yaml:"max_tokens" min:"1" default:"2048"`
+	// Answers during one tool call at most.
+	PerCall int `yaml:"per_call" min:"1" default:"8"`
+	// Answers per minute at most, over all calls of the server.
+	PerMinute int `yaml:"per_minute" min:"1" default:"20"`
+}
+
+func (l SamplingLimits) withDefaults() SamplingLimits {
+	for _, d := range []struct {
+		v *int
+		n int
+	}{{&l.MaxTokens, 2048}, {&l.PerCall, 8}, {&l.PerMinute, 20}} {
+		if *d.v == 0 {
+			*d.v = d.n
+		}
+	}
+	return l
+}
+
+// Answers is what the server is told that it may ask for.
+func (c Config) Answers() mcp.Answers {
+	asks := c.Elicitation != AnswerDeny
+	a := mcp.Answers{Form: asks, URL: asks, Sampling: c.Sampling == AnswerAsk || c.Sampling == AnswerAllow}
+	for _, dir := range c.Roots {
+		path := filepath.ToSlash(dir)
+		if filepath.VolumeName(dir) != "" {
+			path = "/" + path // file:///C:/…
+		}
+		a.Roots = append(a.Roots, mcp.Root{URI: (&url.URL{Scheme: "file", Path: path}).String(), Name: filepath.Base(dir)})
+	}
+	return a
+}
