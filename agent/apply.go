@@ -261,10 +261,15 @@ func (c *call) apply(e tenon.Event) error {
 		if c.status != asking {
 			return nil
 		}
-		c.input = new(tenon.InputAnswer)
-		if err := decode(e, c.input); err != nil {
+		var a Answer
+		if err := decode(e, &a); err != nil {
 			return err
 		}
+		if a.Error != nil { // no answer, and no call without one
+			c.settle(tenon.ErrorResult(a.Error.Message))
+			return nil
+		}
+		c.input = &a.InputAnswer
 		c.input.State, c.status = c.asked.State, ready // the state goes back as it came
 		c.input.Responses = merge(c.answered, c.input.Responses)
 	case EventResult:

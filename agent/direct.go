@@ -77,7 +77,7 @@ func (d *Direct) reason(e tenon.Event) *tenon.Error {
 	case EventDecided, EventDecision:
 		return tenon.Errorf(tenon.CodeDenied, "%s", refusal(d.call.decision.By, d.call.decision.Reason))
 	}
-	var f Failure
+	var f Failure     // an Answer has its error under the same name
 	_ = decode(e, &f) // call.apply has read it already
 	if e.Kind == tenon.EventUnknown {
 		return tenon.Errorf(tenon.CodeUnknown, "%s", unknownText(f.Error))

@@ -117,7 +117,7 @@ func (c *call) asking() Asking {
 	a := Asking{Kind: AskApproval, Name: c.tool.Name, Server: c.decision.Server, Remote: c.decision.Remote,
 		Arguments: c.decision.Arguments, Reason: c.decision.Reason}
 	if c.status == asking {
-		a.Kind, a.Requests = AskInput, c.asked.Requests
+		a.Kind, a.Requests = AskInput, without(c.asked.Requests, c.answered)
 	}
 	return a
 }

@@ -152,6 +152,16 @@ func (s *State) spend(e tenon.Event) {
 	}
 }
 
+// without leaves those requests out that were answered already.
+func without(requests, answered json.RawMessage) json.RawMessage {
+	var all, done map[string]json.RawMessage
+	if len(answered) == 0 || json.Unmarshal(requests, &all) != nil || json.Unmarshal(answered, &done) != nil {
+		return requests
+	}
+	maps.DeleteFunc(all, func(key string, _ json.RawMessage) bool { return done[key] != nil })
+	return mustJSON(all)
+}
+
 // merge adds the responses of a person to those that were there before.
 func merge(answered, responses json.RawMessage) json.RawMessage {
 	if len(answered) == 0 {

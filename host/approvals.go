@@ -1,8 +1,10 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -45,35 +47,50 @@ func (h *Host) Approvals(ctx context.Context) ([]Approval, error) {
 }
 
 // Decide answers what a run waits for at a step and returns the event that won,
-// which is another's if somebody was faster. The run goes on with Resume.
+// which is another's if somebody was faster: see [Host.Settle].
+func (h *Host) Decide(ctx context.Context, run, step string, r agent.Ruling) (tenon.Event, error) {
+	won, _, err := h.Settle(ctx, run, step, r)
+	return won, err
+}
+
+// Settle answers what a run waits for at a step. It returns the event that won, and
+// whether that is the caller's own. A run at rest goes on with Resume; one that is
+// under way goes on by itself.
 //
 // For a tool call the ruling allows or denies it; edited arguments are held to
 // the tool's schema first. Where a server asks for input, Arguments are the
-// content of the answer and Deny declines. At a limit it says whether the run may
-// go on. Errors: not_found, conflict (it does not wait for this), invalid (the
-// edited arguments), store.
-func (h *Host) Decide(ctx context.Context, run, step string, r agent.Ruling) (tenon.Event, error) {
+// content of the answer, held to the form, or, for several forms at once, an
+// object of contents by the keys of the requests; Deny declines. At a limit, and
+// where a server asks for an answer of the model, it says yes or no. Errors:
+// not_found, conflict (it does not wait for this), invalid (the arguments), store.
+func (h *Host) Settle(ctx context.Context, run, step string, r agent.Ruling) (won tenon.Event, mine bool, err error) {
 	row, err := h.store.Run(ctx, run)
 	if err != nil {
-		return tenon.Event{}, err
+		return tenon.Event{}, false, err
 	}
+	s := engine.Signal{ID: tenon.NewID("sig", h.now()), Kind: agent.EventDecision, Step: step, By: r.By, Data: encode(r)}
+	var asked agent.Asking
 	if i := slices.IndexFunc(row.Waiting, func(w tenon.Waiting) bool { return w.Step == step }); i >= 0 {
-		var asked agent.Asking
 		if err := json.Unmarshal(row.Waiting[i].Data, &asked); err != nil {
-			return tenon.Event{}, tenon.Errorf(tenon.CodeStore, "run %s: what it waits for cannot be read: %w", run, err)
-		}
-		if asked.Kind == agent.AskInput {
-			return h.engine.Signal(ctx, run, engine.Signal{ID: tenon.NewID("sig", h.now()), Kind: agent.EventAnswer,
-				Step: step, By: r.By, Data: encode(tenon.InputAnswer{Responses: responses(asked.Requests, r)})})
+			return tenon.Event{}, false, tenon.Errorf(tenon.CodeStore, "run %s: what it waits for cannot be read: %w", run, err)
 		}
 	}
-	if len(r.Arguments) > 0 {
+	switch {
+	case asked.Kind == agent.AskInput:
+		a, err := h.answerFor(ctx, run, asked, r)
+		if err != nil {
+			return tenon.Event{}, false, err
+		}
+		s.Kind, s.Data = agent.EventAnswer, encode(a)
+	case asked.Kind == agent.AskSampling && len(r.Arguments) > 0:
+		return tenon.Event{}, false, tenon.Errorf(tenon.CodeInvalid, "the model answers here: there are no arguments to edit")
+	case len(r.Arguments) > 0:
 		if err := h.checkEdit(ctx, run, step, r.Arguments); err != nil {
-			return tenon.Event{}, err
+			return tenon.Event{}, false, err
 		}
 	}
-	return h.engine.Signal(ctx, run, engine.Signal{ID: tenon.NewID("sig", h.now()), Kind: agent.EventDecision,
-		Step: step, By: r.By, Data: encode(r)})
+	won, err = h.engine.Signal(ctx, run, s)
+	return won, err == nil && won.Kind == s.Kind && bytes.Equal(won.Data, s.Data), err
 }
 
 func (h *Host) checkEdit(ctx context.Context, run, step string, args json.RawMessage) error {
@@ -93,25 +110,74 @@ func (h *Host) checkEdit(ctx context.Context, run, step string, args json.RawMes
 	return snapshot.CheckEdited(&c)
 }
 
-// responses answers each of a server's requests for input (2026-07-28, multi
-// round-trip requests): a form with its content, all else with nothing.
-func responses(requests json.RawMessage, r agent.Ruling) json.RawMessage {
-	var asked map[string]struct {
-		Method string `json:"method"`
+// answerFor makes a person's answer to a server's requests for input: forms get
+// their content, URLs that the person has agreed, and the model answers where the
+// person said so.
+func (h *Host) answerFor(ctx context.Context, run string, asked agent.Asking, r agent.Ruling) (*agent.Answer, error) {
+	a := &agent.Answer{By: r.By, Reason: r.Reason}
+	requests, err := readRequests(asked.Requests)
+	if err != nil {
+		return nil, err
 	}
-	_ = json.Unmarshal(requests, &asked) // what cannot be read is not answered, and the server asks again
-	out := make(map[string]any, len(asked))
-	for key, q := range asked {
-		switch {
-		case q.Method == "roots/list":
-			out[key] = map[string]any{"roots": []any{}}
-		case r.Verdict != tenon.Allow:
-			out[key] = map[string]any{"action": "decline"}
-		case len(r.Arguments) == 0:
-			out[key] = map[string]any{"action": "accept", "content": map[string]any{}}
-		default:
-			out[key] = map[string]any{"action": "accept", "content": r.Arguments}
+	forms, err := readForms(requests)
+	if err != nil {
+		return nil, err
+	}
+	contents := map[string]json.RawMessage{}
+	if len(forms) > 1 && len(r.Arguments) > 0 && r.Verdict == tenon.Allow {
+		if err := json.Unmarshal(r.Arguments, &contents); err != nil {
+			return nil, tenon.Errorf(tenon.CodeInvalid, "the server asks with %d forms: answer with an object of contents by their keys (%s): %w",
+				len(forms), strings.Join(slices.Sorted(maps.Keys(forms)), ", "), err)
 		}
 	}
-	return encode(out)
+	out := map[string]json.RawMessage{}
+	for key, q := range requests {
+		form, isForm := forms[key]
+		switch {
+		case q.Method == agent.MethodSample:
+			if r.Verdict != tenon.Allow {
+				// The protocol has no word for it: the call ends here.
+				return &agent.Answer{By: r.By, Reason: r.Reason, Error: denied(r)}, nil
+			}
+			s, err := h.sampleModel(ctx, run, asked.Server, q.Params)
+			if err != nil {
+				return nil, err
+			}
+			out[key] = responseOf(s)
+			a.Model, a.Usage, a.Cost = s.Model, sum(a.Usage, s.Usage), total(a.Cost, s.Cost)
+		case r.Verdict != tenon.Allow:
+			out[key] = encode(declined)
+		case !isForm:
+			out[key] = encode(map[string]string{"action": "accept"})
+		default:
+			content := contents[key]
+			if len(forms) == 1 {
+				content = r.Arguments
+			}
+			if content, err = form.Fill(content); err != nil {
+				return nil, err
+			}
+			out[key] = encode(map[string]any{"action": "accept", "content": content})
+		}
+	}
+	a.Responses = encode(out)
+	return a, nil
+}
+
+// readForms returns the forms among the requests; URLs are none.
+func readForms(requests map[string]inputRequest) (map[string]Form, error) {
+	forms := map[string]Form{}
+	for key, q := range requests {
+		if q.Method != methodElicit {
+			continue
+		}
+		f, err := ParseForm(q.Params)
+		if err != nil {
+			return nil, err
+		}
+		if f.Mode == ModeForm {
+			forms[key] = f
+		}
+	}
+	return forms, nil
 }

@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/internal/patience"
 	"github.com/tenonhq/tenon/policy"
 )
 
@@ -159,15 +159,13 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 	}
 	defer leave()
 	parent := ctx
-	if c.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
-		defer cancel()
-	}
+	ctx, limit := patience.WithTimeout(ctx, c.Timeout)
+	defer limit.Stop()
+	asks := &questioner{h: h, run: run, attempt: a, command: c, config: h.answersOf(c.Server), limit: limit}
 	h.log.Info("Executing tool: "+c.Name, "run", run, "step", a.Step, "server", c.Server)
 	start := time.Now()
 	r, err := s.Call(ctx, tenon.Call{
-		Tool: c.Remote, Arguments: c.Arguments, Key: run + "/" + a.Step, Input: c.Input,
+		Tool: c.Remote, Arguments: c.Arguments, Key: run + "/" + a.Step, Input: c.Input, Ask: asks.ask,
 		Progress: func(p tenon.Progress) {
 			emit(tenon.Event{Step: a.Step, Kind: agent.LiveProgress, Data: encode(p)})
 		},
@@ -175,16 +173,20 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 	took := time.Since(start)
 	h.log.Info("Tool "+c.Name+" executed: success="+strconv.FormatBool(err == nil && !r.IsError), "run", run, "step", a.Step, "duration", took)
 	switch {
-	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && parent.Err() == nil:
+	case err != nil && limit.IsExpired() && parent.Err() == nil:
 		err = tenon.Errorf(tenon.CodeTimeout, "tool '%s' of server '%s' timed out after %s", c.Remote, c.Server, c.Timeout)
 	case err != nil && parent.Err() != nil && !a.Idempotent:
 		err = tenon.Errorf(tenon.CodeUnknown, "the run was stopped while tool '%s' of server '%s' was at work", c.Remote, c.Server)
 	case err != nil && parent.Err() != nil:
 		return nil, context.Cause(parent)
 	}
+	if err == nil && r.Input != nil {
+		var events []tenon.Event
+		if events, err = asks.required(ctx, r.Input); err == nil {
+			return events, nil
+		}
+	}
 	switch {
-	case err == nil && r.Input != nil:
-		return []tenon.Event{{Step: a.Step, Kind: agent.EventInput, Data: encode(r.Input)}}, nil
 	case err == nil:
 		return []tenon.Event{{Step: a.Step, Kind: agent.EventResult, Data: encode(agent.Outcome{Result: h.redacted(r), Duration: took})}}, nil
 	}

@@ -59,6 +59,10 @@ type Config struct {
 	Record, Replay string
 	// LookupEnv finds environment variables; nil: the process's own.
 	LookupEnv func(string) (string, bool)
+	// Attended says that somebody follows the runs of this process and answers, with
+	// Decide, what servers ask in the middle of a call. Else such questions are
+	// declined at once. What a server of the modern era asks for waits in any case.
+	Attended bool
 	// Version is told to servers and providers.
 	Version string
 	// Logger takes what happens beside results; nil: nothing is logged.
@@ -87,7 +91,9 @@ type Host struct {
 	toolsets map[string]tenon.Toolset // the servers and the caller's own
 	models   *models
 	redactor *tenon.Redactor // knows the secrets that are in use
-	gates    gates
+
+	samplings rates // answers of models that servers got
+	gates     gates
 
 	mu        sync.Mutex
 	snapshots map[string]*catalog.Snapshot // by digest

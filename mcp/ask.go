@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"sync"
 
 	"github.com/tenonhq/tenon"
@@ -256,6 +257,39 @@ func answerError(err error) error {
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%s", err)
 	}
 	return jsonrpc.Errorf(jsonrpc.CodeInternal, "%s", err)
+}
+
+// urlRequired reads the error by which a legacy server refuses a call until URLs
+// were visited as requests for input; nil for any other error.
+func (c *Client) urlRequired(err error) *tenon.InputRequired {
+	var rpc *jsonrpc.Error
+	if !errors.As(err, &rpc) || rpc.Code != CodeURLElicitation || c.isModern() || !c.cfg.Answers.URL {
+		return nil
+	}
+	requests := []byte{'{'}
+	n := 0
+	jsonrpc.Elements(jsonrpc.Field(rpc.Data, "elicitations"), func(e []byte) bool {
+		if mode, _ := jsonrpc.String(jsonrpc.Field(e, "mode")); mode == "url" {
+			n++
+			requests = member(requests, strconv.Itoa(n), append(member(text([]byte{'{'}, "method", MethodElicit), "params", e), '}'))
+		}
+		return n < maxQuestions
+	})
+	if n == 0 {
+		return nil
+	}
+	return &tenon.InputRequired{Requests: append(requests, '}')}
+}
+
+// accepted reports whether a person has accepted everything.
+func accepted(responses json.RawMessage) bool {
+	all := true
+	jsonrpc.Fields(responses, func(_, v []byte) bool {
+		action, _ := jsonrpc.String(jsonrpc.Field(v, "action"))
+		all = all && action == "accept"
+		return all
+	})
+	return all
 }
 
 var _ Asker = (*openCall)(nil)

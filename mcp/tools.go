@@ -148,7 +148,13 @@ func (c *Client) Call(ctx context.Context, call tenon.Call) (*tenon.Result, erro
 		args = json.RawMessage("{}")
 	}
 	params = member(params, "arguments", args)
-	if call.Input != nil {
+	if call.Input != nil && !c.isModern() {
+		// A legacy server that wanted a person to visit a URL is asked again and
+		// told nothing.
+		if !accepted(call.Input.Responses) {
+			return nil, tenon.Errorf(tenon.CodeDenied, "the server wants a URL visited first, which was declined")
+		}
+	} else if call.Input != nil {
 		if len(call.Input.Responses) > 0 {
 			params = member(params, "inputResponses", call.Input.Responses)
 		}
@@ -167,6 +173,9 @@ func (c *Client) Call(ctx context.Context, call tenon.Call) (*tenon.Result, erro
 		extra = member(extra, "progressToken", []byte(token))
 	}
 	raw, err := c.ask(ctx, "tools/call", params, extra, call.Tool, call.Ask)
+	if in := c.urlRequired(err); in != nil {
+		return &tenon.Result{Input: in}, nil
+	}
 	if err != nil {
 		return nil, c.explain(ctx, "tools/call", err, true)
 	}
