@@ -14,46 +14,62 @@ import (
 // as such. A failure that the tool reports is a result with IsError. Name is
 // the exposed name. Progress may be nil. Errors: not_found, invalid (the
 // arguments), denied, unreachable, auth_required, timeout, unknown_outcome,
-// tool_error (a JSON-RPC error of the server), cancelled.
+// tool_error (a JSON-RPC error of the server), waiting (the server asks for input
+// first: Decide and Resume answer, FollowCall goes on), cancelled.
 func (h *Host) CallTool(ctx context.Context, name string, args json.RawMessage, progress func(tenon.Progress)) (*tenon.Result, string, error) {
-	snapshot, problems, err := h.Tools(ctx)
+	run, err := h.StartCall(ctx, name, args)
 	if err != nil {
 		return nil, "", err
 	}
+	result, err := h.FollowCall(ctx, run.ID, 0, func(e tenon.Event) {
+		var p tenon.Progress
+		if progress != nil && e.Kind == agent.LiveProgress && json.Unmarshal(e.Data, &p) == nil {
+			progress(p)
+		}
+	})
+	return result, run.ID, err
+}
+
+// StartCall begins the tool call of a person. See [Host.CallTool].
+func (h *Host) StartCall(ctx context.Context, name string, args json.RawMessage) (tenon.Run, error) {
+	snapshot, problems, err := h.Tools(ctx)
+	if err != nil {
+		return tenon.Run{}, err
+	}
 	if _, err := snapshot.Prepare(&tenon.ToolCall{Name: name, Arguments: args}); err != nil {
 		if len(problems) > 0 && tenon.ErrorCode(err) == tenon.CodeNotFound {
-			return nil, "", problems[0].Err // the tool may be one of that server's
+			return tenon.Run{}, problems[0].Err // the tool may be one of that server's
 		}
-		return nil, "", err
+		return tenon.Run{}, err
 	}
 	spec := agent.DirectSpec{Name: name, Arguments: args, By: string(tenon.PrincipalLocal)}
 	spec.Tools = snapshot.Digest()
 	h.remember(spec.Tools, snapshot)
 	run := tenon.Run{ID: tenon.NewID("run", h.now()), Core: agent.DirectVersion, Title: shorten("call "+name, titleLen),
 		State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
-	if err := h.start(ctx, engine.Spec{Run: run, Data: encode(spec)}, snapshot); err != nil {
-		return nil, "", err
-	}
-	result, err := h.followCall(ctx, run.ID, progress)
-	if err != nil && ctx.Err() != nil {
-		// The caller gave up: so does the call. The server is told.
-		_ = h.engine.Cancel(context.WithoutCancel(ctx), run.ID, "the caller gave up")
-	}
-	return result, run.ID, err
+	return run, h.start(ctx, engine.Spec{Run: run, Data: encode(spec)}, snapshot)
 }
 
-func (h *Host) followCall(ctx context.Context, run string, progress func(tenon.Progress)) (*tenon.Result, error) {
+// FollowCall follows a call that StartCall began, from the event after the given
+// one, and returns its result. Watch is given every event, the live ones too; it
+// must not block for long. When ctx ends, so does the call.
+func (h *Host) FollowCall(ctx context.Context, run string, after uint64, watch func(tenon.Event)) (*tenon.Result, error) {
+	result, err := h.followCall(ctx, run, after, watch)
+	if err != nil && ctx.Err() != nil {
+		// The caller gave up: so does the call. The server is told.
+		_ = h.engine.Cancel(context.WithoutCancel(ctx), run, "the caller gave up")
+	}
+	return result, err
+}
+
+func (h *Host) followCall(ctx context.Context, run string, after uint64, watch func(tenon.Event)) (*tenon.Result, error) {
 	var result *tenon.Result
-	for e, err := range h.engine.Events(ctx, run, 0) {
+	for e, err := range h.engine.Events(ctx, run, after) {
 		if err != nil {
 			return nil, err
 		}
+		watch(e)
 		switch e.Kind {
-		case agent.LiveProgress:
-			var p tenon.Progress
-			if progress != nil && json.Unmarshal(e.Data, &p) == nil {
-				progress(p)
-			}
 		case agent.EventResult:
 			var o agent.Outcome
 			if err := json.Unmarshal(e.Data, &o); err != nil {
@@ -61,7 +77,7 @@ func (h *Host) followCall(ctx context.Context, run string, progress func(tenon.P
 			}
 			result = o.Result
 		case engine.EventWaiting:
-			return nil, tenon.Errorf(tenon.CodeWaiting, "the server asks for input before it goes on, which a direct call cannot give yet")
+			return nil, tenon.Errorf(tenon.CodeWaiting, "the server asks for input before it goes on; answer with tenon approvals allow %s, then tenon runs resume %s", run, run)
 		case tenon.EventDone:
 			var d tenon.DoneData
 			if err := json.Unmarshal(e.Data, &d); err != nil {

@@ -22,7 +22,7 @@ func newApprovalsList(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
 		Short:   "List what waits for a decision, oldest first",
-		Long:    "Lists the tool calls that wait for a decision, with the arguments that would be sent.",
+		Long:    "Lists the tool calls that wait for a decision, with the arguments that would be sent, and what servers ask\nin the middle of a call.",
 		Example: "  tenon approvals list\n  tenon approvals list -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -38,6 +38,9 @@ func newApprovalsList(a *app) *cobra.Command {
 			return printList(a, list, []string{"id", "tool", "question", "arguments"}, func(p host.Approval) []string {
 				if p.Kind == agent.AskLimit {
 					return []string{p.ID, "", shorten(p.Title, 40), p.Reason}
+				}
+				if p.Kind != agent.AskApproval {
+					return []string{p.ID, p.Server + "." + p.Remote, shorten(p.Title, 40), "asks for " + wanted(p.Requests)}
 				}
 				return []string{p.ID, p.Server + "." + p.Remote, shorten(p.Title, 40), string(p.Arguments)}
 			})
@@ -91,13 +94,12 @@ func (a *app) approve(ctx context.Context, id string, r agent.Ruling) (err error
 	if err != nil {
 		return err
 	}
-	won, err := h.Decide(ctx, p.Run, p.Step, r)
+	won, mine, err := h.Settle(ctx, p.Run, p.Step, r)
 	if err != nil {
 		return err
 	}
-	var first agent.Ruling
-	if json.Unmarshal(won.Data, &first) == nil && first.Verdict != "" && first.Verdict != r.Verdict {
-		return tenon.Errorf(tenon.CodeConflict, "it was decided before: %s by %s at %s", first.Verdict, first.By, a.when(won.Time))
+	if !mine && !sameVerdict(won, r) {
+		return tenon.Errorf(tenon.CodeConflict, "%s", a.winner(won))
 	}
 	if p.Kind == agent.AskLimit {
 		p.Server, p.Remote, p.Arguments = "limit", p.Name, nil
@@ -107,8 +109,19 @@ func (a *app) approve(ctx context.Context, id string, r agent.Ruling) (err error
 		next = "tenon serve goes on with run " + p.Run
 	}
 	said := map[tenon.Verdict]string{tenon.Allow: "allowed", tenon.Deny: "denied"}[r.Verdict]
+	if p.Live {
+		return a.did(map[string]string{"id": p.ID, "run": p.Run, "step": p.Step, "decision": string(r.Verdict)},
+			"%s: what %s.%s asked; the call goes on by itself", said, safeLine(p.Server), safeLine(p.Remote))
+	}
 	return a.did(map[string]string{"id": p.ID, "run": p.Run, "step": p.Step, "decision": string(r.Verdict)},
 		"%s: %s.%s %s\n%s", said, safeLine(p.Server), safeLine(p.Remote), shorten(safeLine(string(p.Arguments)), argsShown), next)
+}
+
+// sameVerdict reports whether somebody else had decided about a call in the same
+// way.
+func sameVerdict(won tenon.Event, mine agent.Ruling) bool {
+	var first agent.Ruling
+	return won.Kind == agent.EventDecision && json.Unmarshal(won.Data, &first) == nil && first.Verdict == mine.Verdict
 }
 
 // findApproval finds what waits by its id, the beginning of it, or its run.

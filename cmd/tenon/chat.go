@@ -33,7 +33,7 @@ func newChat(a *app) *cobra.Command {
 			return a.chat(cmd.Context(), q)
 		},
 	}
-	q.flags(cmd)
+	q.flags(a, cmd)
 	return cmd
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -37,32 +38,37 @@ func (a *app) decide(ctx context.Context, h *host.Host, run string, waiting []te
 			}
 			continue
 		}
-		if err := a.decideOne(ctx, h, run, w.Step, asked, len(waiting)-i-1); err != nil {
+		if err := a.decideOne(ctx, ctx, h, run, w.Step, asked, len(waiting)-i-1); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// decideOne asks the person until there is a decision that holds.
-func (a *app) decideOne(ctx context.Context, h *host.Host, run, step string, asked agent.Asking, more int) error {
+// decideOne asks the person until there is a decision that holds. Asking ends with
+// prompt.
+func (a *app) decideOne(ctx, prompt context.Context, h *host.Host, run, step string, asked agent.Asking, more int) error {
 	get := a.askRuling
-	if asked.Kind == agent.AskInput {
+	switch asked.Kind {
+	case agent.AskInput, agent.AskSampling:
 		get = a.askInput
-	} else {
+	default:
 		a.showAsking(asked, more)
 	}
 	for {
-		ruling, err := get(ctx, asked)
+		ruling, err := get(prompt, asked)
 		if err != nil {
 			return err
 		}
-		won, err := h.Decide(ctx, run, step, ruling)
+		won, mine, err := h.Settle(ctx, run, step, ruling)
 		switch {
+		case err == nil && !mine:
+			a.note("%s", a.winner(won))
+			return nil
 		case err == nil:
-			return a.tellWinner(won, ruling)
+			return nil
 		case tenon.ErrorCode(err) == tenon.CodeInvalid && len(ruling.Arguments) > 0:
-			a.note("%s", err)
+			a.note("%s", safeLine(err.Error()))
 		default:
 			return err
 		}
@@ -202,11 +208,24 @@ func object(text string) (json.RawMessage, error) {
 	return json.RawMessage(text), nil
 }
 
-// tellWinner says so where somebody else had decided before.
-func (a *app) tellWinner(won tenon.Event, mine agent.Ruling) error {
-	var r agent.Ruling
-	if json.Unmarshal(won.Data, &r) == nil && (r.Verdict != mine.Verdict || r.By != mine.By) {
-		a.note("somebody was faster: %s by %s, %s", r.Verdict, r.By, a.when(won.Time))
+// winner says who was faster.
+func (a *app) winner(won tenon.Event) string {
+	switch won.Kind {
+	case agent.EventDecision:
+		var r agent.Ruling
+		_ = json.Unmarshal(won.Data, &r) // ours; an unreadable one has no name to show
+		return fmt.Sprintf("it was decided before: %s by %s, %s", r.Verdict, r.By, a.when(won.Time))
+	case agent.EventAnswer:
+		var r agent.Answer
+		_ = json.Unmarshal(won.Data, &r)
+		return fmt.Sprintf("it was answered before: by %s, %s", r.By, a.when(won.Time))
+	case tenon.EventExpired:
+		var x tenon.ExpiredData
+		_ = json.Unmarshal(won.Data, &x)
+		if x.Reason == "" {
+			x.Reason = "nobody answered in time"
+		}
+		return fmt.Sprintf("the question had ended before: %s, %s", safeLine(x.Reason), a.when(won.Time))
 	}
-	return nil
+	return fmt.Sprintf("the run went on without it (%s, %s)", won.Kind, a.when(won.Time))
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
@@ -45,9 +46,9 @@ func (a *app) drive(ctx context.Context, h *host.Host, run tenon.Run, after uint
 		f.catchUp(events[:min(after, uint64(len(events)))])
 	}
 	for {
-		silence := a.listen(work, h, run.ID)
+		f.asks = a.questions(work, h, run.ID)
 		err := f.follow(work, h, run.ID)
-		silence()
+		f.asks.end()
 		if s, ends := endedBy(ctx); ends && f.done == nil {
 			return s.stopped("; go on with: tenon runs resume " + run.ID)
 		}
@@ -62,6 +63,11 @@ func (a *app) drive(ctx context.Context, h *host.Host, run tenon.Run, after uint
 		switch {
 		case ctx.Err() != nil:
 			<-told // the run ends, and the next round sees it
+			continue
+		case errors.Is(err, errUndecided) && a.wait:
+			if err := a.awaitDecision(work, h, run.ID, f.waiting); err != nil {
+				return err
+			}
 			continue
 		case errors.Is(err, errUndecided):
 			return a.rests(work, h, run, f.waiting)
@@ -150,23 +156,8 @@ func (a *app) summary(r agent.Report) {
 
 // rests tells of a run that waits and cannot be decided here.
 func (a *app) rests(ctx context.Context, h *host.Host, run tenon.Run, waiting []tenon.Waiting) error {
-	for _, w := range waiting {
-		var asked agent.Asking
-		if err := json.Unmarshal(w.Data, &asked); err != nil {
-			return tenon.Errorf(tenon.CodeStore, "what run %s waits for cannot be read: %w", run.ID, err)
-		}
-		id := run.ID + "/" + w.Step
-		switch asked.Kind {
-		case agent.AskLimit:
-			a.note("%s", safeLine(asked.Reason))
-			a.note("  decide with: tenon approvals allow %s   (or deny)", id)
-		case agent.AskInput:
-			a.note("input required: %s.%s asks for %s", safeLine(asked.Server), safeLine(asked.Remote), shorten(safeLine(string(asked.Requests)), argsShown))
-			a.note("  answer with: tenon approvals allow %s --args '{…}'   (or deny)", id)
-		default:
-			a.note("approval required: %s.%s %s", safeLine(asked.Server), safeLine(asked.Remote), shorten(safeLine(string(asked.Arguments)), argsShown))
-			a.note("  decide with: tenon approvals allow %s   (or deny)", id)
-		}
+	if err := a.tellAll(run.ID, waiting); err != nil {
+		return err
 	}
 	a.note("  then go on:  tenon runs resume %s", run.ID)
 	err := reported{tenon.Errorf(tenon.CodeWaiting, "approval required: run %s waits for %s", run.ID, plural(len(waiting), "decision"))}
@@ -185,4 +176,60 @@ func (a *app) rests(ctx context.Context, h *host.Host, run tenon.Run, waiting []
 		}
 	}
 	return err
+}
+
+// tellAll says what a run waits for, and how to decide it from elsewhere.
+func (a *app) tellAll(run string, waiting []tenon.Waiting) error {
+	for _, w := range waiting {
+		var asked agent.Asking
+		if err := json.Unmarshal(w.Data, &asked); err != nil {
+			return tenon.Errorf(tenon.CodeStore, "what run %s waits for cannot be read: %w", run, err)
+		}
+		a.tellWaiting(run, w.Step, asked)
+	}
+	return nil
+}
+
+func (a *app) tellWaiting(run, step string, asked agent.Asking) {
+	id := run + "/" + step
+	tool := safeLine(asked.Server) + "." + safeLine(asked.Remote)
+	switch asked.Kind {
+	case agent.AskLimit:
+		a.note("%s", safeLine(asked.Reason))
+		a.note("  decide with: tenon approvals allow %s   (or deny)", id)
+	case agent.AskSampling:
+		a.note("sampling: %s asks for an answer of the model: %s", tool, wanted(asked.Requests))
+		a.note("  decide with: tenon approvals allow %s   (or deny)", id)
+	case agent.AskInput:
+		a.note("input required: %s asks for %s", tool, wanted(asked.Requests))
+		a.note("  answer with: tenon approvals allow %s --args '{…}'   (or deny)", id)
+	default:
+		a.note("approval required: %s %s", tool, shorten(safeLine(string(asked.Arguments)), argsShown))
+		a.note("  decide with: tenon approvals allow %s   (or deny)", id)
+	}
+}
+
+// decisionPause is how often a run at rest is looked at for a decision.
+const decisionPause = 200 * time.Millisecond
+
+// awaitDecision waits until somebody elsewhere has decided what a run waits for,
+// and lets the run go on.
+func (a *app) awaitDecision(ctx context.Context, h *host.Host, run string, waiting []tenon.Waiting) error {
+	if err := a.tellAll(run, waiting); err != nil {
+		return err
+	}
+	for {
+		row, err := h.RunRow(ctx, run)
+		switch {
+		case err != nil:
+			return err
+		case row.State != tenon.RunInputRequired, len(row.Waiting) < len(waiting):
+			return h.Resume(ctx, run)
+		}
+		select {
+		case <-time.After(decisionPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }

@@ -26,6 +26,7 @@ type follower struct {
 	status  bool                     // stderr shows a status line
 	waiting []tenon.Waiting
 	done    *tenon.DoneData
+	asks    *questions // asks the person; nil: nobody is asked
 }
 
 func newFollower(a *app) *follower {
@@ -98,7 +99,11 @@ func (f *follower) show(e tenon.Event) error {
 	case agent.EventCompacted:
 		f.compacted(e)
 	default:
-		if strings.Contains(e.Step, ".") {
+		if strings.Contains(e.Step, "/") {
+			if f.clear(); f.asks != nil {
+				f.asks.see(e)
+			}
+		} else if strings.Contains(e.Step, ".") {
 			f.tool(e)
 		}
 	}
@@ -236,7 +241,7 @@ func (f *follower) progress(e tenon.Event) {
 
 // transient shows a line that the next output replaces.
 func (f *follower) transient(s string) {
-	if !f.a.errTTY || f.a.quiet || f.open || f.thought {
+	if !f.a.errTTY || f.a.quiet || f.open || f.thought || f.asks.isBusy() {
 		return
 	}
 	f.status = true

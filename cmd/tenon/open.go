@@ -50,7 +50,8 @@ func (a *app) open(ctx context.Context, o opening) (*host.Host, error) {
 		o.model = a.findModel(ctx, cfg, o)
 	}
 	return host.Open(ctx, host.Config{Config: cfg, Home: a.home, Model: o.model, Record: o.record, Replay: o.replay,
-		LookupEnv: a.lookupEnv, Version: version().Version, Logger: a.logger(cfg), Brief: !o.lasting})
+		LookupEnv: a.lookupEnv, Version: version().Version, Logger: a.logger(cfg), Brief: !o.lasting,
+		Attended: a.canAsk() || a.wait || o.lasting})
 }
 
 // findModel looks for a model where the configuration names none. The question

@@ -39,6 +39,7 @@ type app struct {
 	noInput  bool
 	quiet    bool
 	talking  bool // chat: the session goes on by itself
+	wait     bool // follow runs until somebody elsewhere has answered
 	serving  bool // serve: the log is what there is to see
 
 	inTTY, outTTY, errTTY bool

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/host"
@@ -19,7 +20,7 @@ type asking struct {
 	record, replay        string
 }
 
-func (q *asking) flags(cmd *cobra.Command) {
+func (q *asking) flags(a *app, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVarP(&q.agent, "agent", "a", "", "`NAME` of the agent (default: the configuration's)")
@@ -27,10 +28,16 @@ func (q *asking) flags(cmd *cobra.Command) {
 	f.StringVar(&q.model, "model", "", "`MODEL` in place of the agent's: an entry of models, provider/name, script:FILE (docs/reference/scripts.md), or demo")
 	f.BoolVar(&q.noTools, "no-tools", false, "offer no tools to the model")
 	f.BoolVar(&q.yes, "yes", false, "allow every tool call that would ask")
+	waitFlag(a, f)
 	f.IntVar(&q.maxTurns, "max-turns", 0, "model requests at most, `N` (default: limits.max_turns)")
 	f.StringVar(&q.toolChoice, "tool-choice", "", "auto, any, none, or the `NAME` of the tool that must be called")
 	f.StringVar(&q.record, "record", "", "write the model's traffic to cassettes in `FOLDER`")
 	f.StringVar(&q.replay, "replay", "", "answer the model's requests from the cassettes in `FOLDER`")
+}
+
+// waitFlag is of the verbs that follow a run.
+func waitFlag(a *app, f *pflag.FlagSet) {
+	f.BoolVar(&a.wait, "wait", false, "without a terminal: wait until tenon approvals has answered what is asked")
 }
 
 func (q *asking) check(cmd *cobra.Command) error {
@@ -91,7 +98,7 @@ func newRun(a *app) *cobra.Command {
 			return a.run(cmd.Context(), q, text)
 		},
 	}
-	q.flags(cmd)
+	q.flags(a, cmd)
 	d.flags(cmd)
 	return cmd
 }

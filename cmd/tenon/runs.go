@@ -275,6 +275,7 @@ func newRunsResume(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "allow every tool call that would ask")
+	waitFlag(a, cmd.Flags())
 	cmd.Flags().StringVar(&o.record, "record", "", "write the model's traffic to cassettes in `FOLDER`")
 	cmd.Flags().StringVar(&o.replay, "replay", "", "answer the model's requests from the cassettes in `FOLDER`")
 	return cmd

@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
 )
 
@@ -41,6 +44,7 @@ func newToolsCall(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&params, "params", "", "parameters as a `JSON` object, @FILE, or - for stdin")
+	waitFlag(a, cmd.Flags())
 	s.flags(cmd)
 	return cmd
 }
@@ -110,31 +114,80 @@ func (a *app) callTool(ctx context.Context, s *adhoc, name string, params json.R
 		return err
 	}
 	defer closing(h, &err)
-	f := newFollower(a)
-	progress := func(p tenon.Progress) {
-		switch {
-		case a.format == formatJSONL:
-			_ = a.printJSON(map[string]any{"kind": "progress", "data": p}) // a stdout that is gone shows at the result
-		case a.errTTY:
-			f.transient("○ " + safeLine(name) + " " + progressText(p))
-		default:
-			a.hint("%s %s", name, progressText(p))
-		}
-	}
-	result, run, err := h.CallTool(ctx, name, params, progress)
-	if run == "" && errorCode(err) == tenon.CodeNotFound {
+	run, err := h.StartCall(ctx, name, params)
+	if errorCode(err) == tenon.CodeNotFound {
 		if name, err = a.otherName(ctx, h, s, name); err == nil {
-			result, run, err = h.CallTool(ctx, name, params, progress)
+			run, err = h.StartCall(ctx, name, params)
 		}
 	}
-	f.clear()
 	if err != nil {
-		if err = s.connectError(err); run != "" {
-			return direct{err}
-		}
-		return err
+		return s.connectError(err)
+	}
+	result, err := a.followCall(ctx, h, name, run.ID)
+	if err != nil {
+		return direct{s.connectError(err)}
 	}
 	return a.printResult(name, result)
+}
+
+// followCall shows how a call gets on, asks what the server asks, and returns the
+// result.
+func (a *app) followCall(ctx context.Context, h *host.Host, name, run string) (*tenon.Result, error) {
+	f := newFollower(a)
+	defer f.clear()
+	for {
+		var waiting []tenon.Waiting
+		f.asks = a.questions(ctx, h, run)
+		result, err := h.FollowCall(ctx, run, f.seq, func(e tenon.Event) {
+			f.seq = max(f.seq, e.Seq)
+			switch {
+			case e.Kind == agent.LiveProgress:
+				a.callProgress(f, name, e)
+			case e.Kind == engine.EventWaiting:
+				_ = json.Unmarshal(e.Data, &waiting) // ours; FollowCall says so as well
+			case strings.Contains(e.Step, "/"):
+				f.clear()
+				f.asks.see(e)
+			}
+		})
+		f.asks.end()
+		if tenon.ErrorCode(err) != tenon.CodeWaiting || len(waiting) == 0 {
+			return result, err
+		}
+		switch derr := a.decide(ctx, h, run, waiting, false); {
+		case errors.Is(derr, errUndecided) && a.wait:
+			if err := a.awaitDecision(ctx, h, run, waiting); err != nil {
+				return nil, err
+			}
+			continue
+		case errors.Is(derr, errUndecided):
+			if terr := a.tellAll(run, waiting); terr != nil {
+				return nil, terr
+			}
+			return nil, err
+		case derr != nil:
+			return nil, derr
+		}
+		if err := h.Resume(ctx, run); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// callProgress shows a progress notice.
+func (a *app) callProgress(f *follower, name string, e tenon.Event) {
+	var p tenon.Progress
+	if json.Unmarshal(e.Data, &p) != nil {
+		return
+	}
+	switch {
+	case a.format == formatJSONL:
+		_ = a.printJSON(map[string]any{"kind": "progress", "data": p}) // a stdout that is gone shows at the result
+	case a.errTTY:
+		f.transient("○ " + safeLine(name) + " " + progressText(p))
+	default:
+		a.hint("%s %s", name, progressText(p))
+	}
 }
 
 // otherName looks for the tool that was meant where there is none of that name.
