@@ -58,7 +58,7 @@ race:
 
 # The long crash tests.
 kills:
-	TENON_KILLS=$(KILLS) go test -count=1 -timeout 40m ./internal/kill ./engine/local
+	TENON_KILLS=$(KILLS) go test -count=1 -timeout 40m ./internal/kill ./engine/local ./store/sqlite
 
 # The real MCP servers from npm and aimock, a real HTTP model. npm is asked for
 # exactly what the lock file says, with its hashes; no package runs a script.
@@ -74,7 +74,7 @@ $(PEERS)/ready: internal/peers/package.json internal/peers/package-lock.json
 
 # The long runs: an hour or more.
 soak:
-	TENON_KILLS=1000 go test -count=1 -timeout 120m ./internal/kill ./engine/local
+	TENON_KILLS=1000 go test -count=1 -timeout 120m ./internal/kill ./engine/local ./store/sqlite
 	go test -count=20 -timeout 60m ./engine/... ./store/... ./transport/... ./servers/...
 	CGO_ENABLED=1 go test -race -count=5 -timeout 60m ./engine/... ./jsonrpc/... ./transport/... ./mcp/...
 

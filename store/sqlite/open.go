@@ -109,7 +109,7 @@ func open(ctx context.Context, c Config, steps []string, full bool) (_ *Store, e
 	if s.conn, err = s.firstConn(ctx); err != nil {
 		return nil, storeError(path, "open", err)
 	}
-	if err := migrate(ctx, s.conn, path, steps); err != nil {
+	if err := migrate(ctx, s.conn, path, steps, s.leases); err != nil {
 		_ = s.conn.Close() // err says more
 		return nil, err
 	}

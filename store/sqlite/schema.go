@@ -3,8 +3,10 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/tenonhq/tenon"
 )
@@ -16,7 +18,9 @@ const applicationID = 0x74656e6f
 // migrate brings the store to the last of the given versions. A store of an
 // older version is copied first; the change itself is one transaction, so that a
 // crash leaves the one version or the other.
-func migrate(ctx context.Context, conn *sql.Conn, path string, steps []string) error {
+//
+// One process at a time does so, with a lease of its own; the others find it done.
+func migrate(ctx context.Context, conn *sql.Conn, path string, steps []string, l *leases) error {
 	// As long as nothing has to be done, to look out for the end of ctx would take
 	// longer than to look at the store.
 	version, app, tables, err := identify(context.WithoutCancel(ctx), conn)
@@ -31,6 +35,17 @@ func migrate(ctx context.Context, conn *sql.Conn, path string, steps []string) e
 		return nil
 	}
 	if version > 0 {
+		release, err := migrationLease(ctx, l)
+		if err != nil {
+			return tenon.Errorf(tenon.CodeStore, "store %s: it has to be migrated: %w", path, err)
+		}
+		defer release()
+		if version, _, _, err = identify(ctx, conn); err != nil {
+			return storeError(path, "read", err)
+		}
+		if version == len(steps) {
+			return nil
+		}
 		if err := backup(ctx, conn, path, version); err != nil {
 			return err
 		}
@@ -61,6 +76,28 @@ func migrate(ctx context.Context, conn *sql.Conn, path string, steps []string) e
 	return nil
 }
 
+// migrationLease waits for the right to migrate the store.
+func migrationLease(ctx context.Context, l *leases) (release func(), err error) {
+	for deadline := time.Now().Add(migrationPatience); ; {
+		release, ok, err := l.acquire("the migration") // no run's id
+		if ok || err != nil {
+			return release, err
+		}
+		if time.Now().After(deadline) {
+			return nil, errors.New("another process has been at it for long; wait for it, or end it")
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// migrationPatience is how long a process waits for another's migration. A large
+// store is copied in the meantime.
+const migrationPatience = 5 * time.Minute
+
 func newerError(path string, version, known int) error {
 	return tenon.Errorf(tenon.CodeStore,
 		"store %s: its schema has version %d, this tenon knows versions up to %d; use a newer tenon, or the backup %s if there is one",
@@ -89,8 +126,10 @@ func backupPath(path string, version int) string { return fmt.Sprintf("%s.v%d.ba
 // again: only a finished one gets the final name.
 func backup(ctx context.Context, conn *sql.Conn, path string, version int) error {
 	final := backupPath(path, version)
-	part := fmt.Sprintf("%s.%d.part", final, os.Getpid())
-	_ = os.Remove(part) // of a process that had our id and died
+	part := final + ".part"
+	for _, end := range []string{"", "-journal"} { // of a process that died
+		_ = os.Remove(part + end)
+	}
 	f, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return tenon.Errorf(tenon.CodeStore, "store %s: no backup before the migration: %w", path, err)

@@ -15,7 +15,10 @@ import (
 	"github.com/tenonhq/tenon/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	childMain()
+	goleak.VerifyTestMain(m)
+}
 
 func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) func() store.Store {

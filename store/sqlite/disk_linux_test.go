@@ -1,0 +1,205 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/store"
+)
+
+// TestFullDisk fills disks of random small sizes in processes of their own: a
+// tmpfs where the system lets a process mount one for itself, and in any case a
+// limit of the size of files, past which writes are short and then fail.
+func TestFullDisk(t *testing.T) {
+	for i := range times(t, 3) {
+		dir := t.TempDir()
+		for _, how := range []string{"tmpfs", "limit"} {
+			cmd := childCommand(t.Context(), t, "fill", filepath.Join(dir, how), i)
+			if how == "tmpfs" {
+				cmd.SysProcAttr = ownMounts()
+			}
+			cmd.Env = append(cmd.Env, "TENON_STORE_DISK="+how)
+			if err := os.Mkdir(filepath.Join(dir, how), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			out, err := cmd.CombinedOutput()
+			if cannotMount(err, out) {
+				t.Logf("no tmpfs here: %v %s", err, out)
+				continue
+			}
+			if err != nil {
+				t.Errorf("disk %d (%s): %v\n%s", i, how, err, out)
+			}
+		}
+	}
+}
+
+// ownMounts gives a process its own mounts, without any rights outside.
+func ownMounts() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}}
+}
+
+const noMount = "cannot mount"
+
+func cannotMount(err error, out []byte) bool {
+	return errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) || strings.Contains(string(out), noMount)
+}
+
+// fillChild fills a disk again and again until it is full, makes room, and holds
+// the store against what it was told.
+func fillChild(dir string) error {
+	seed, err := strconv.Atoi(os.Getenv(envSeed))
+	if err != nil {
+		return err
+	}
+	random := rand.New(rand.NewPCG(uint64(seed), 1))
+	disk, err := smallDisk(dir, os.Getenv("TENON_STORE_DISK"), 300+random.IntN(700))
+	if err != nil {
+		return err
+	}
+	ctx, path := context.Background(), filepath.Join(dir, "tenon.db")
+	s, err := Open(ctx, Config{Path: path})
+	if err != nil {
+		return err
+	}
+	if err := s.Append(ctx, store.Append{Create: &tenon.Run{ID: "r", Session: "s"}, Run: "r"}); err != nil {
+		return err
+	}
+	acked := uint64(0)
+	for round := range 3 {
+		full := 0
+		for i := 0; full < 3 && i < 5_000; i++ {
+			last, err := readNumbered(s)
+			if err != nil {
+				return fmt.Errorf("reading from a full disk: %w", err)
+			}
+			// What failed may be there, what was acknowledged must.
+			if last < acked {
+				return fmt.Errorf("%d events of %d are there", last, acked)
+			}
+			n := 1 + random.IntN(2)
+			err = s.Append(ctx, store.Append{Run: "r", Events: numbered(int(last)+1, n, random.IntN(60_000))})
+			switch {
+			case err == nil:
+				acked = last + uint64(n)
+			case tenon.ErrorCode(err) != tenon.CodeStore || !strings.Contains(err.Error(), "free s"):
+				return fmt.Errorf("a full disk: %w", err)
+			default:
+				full++
+			}
+		}
+		if full == 0 {
+			return errors.New("the disk never was full")
+		}
+		if err := disk.grow(); err != nil {
+			return err
+		}
+		if round == 1 { // the process begins anew
+			if err := s.Close(); err != nil {
+				return err
+			}
+			if s, err = Open(ctx, Config{Path: path}); err != nil {
+				return err
+			}
+		}
+		last, err := readNumbered(s)
+		if err != nil || last < acked {
+			return fmt.Errorf("%d events of %d are there, %w", last, acked, err)
+		}
+		if err := s.Append(ctx, store.Append{Run: "r", Events: numbered(int(last)+1, 1, 100)}); err != nil {
+			return fmt.Errorf("after there is room: %w", err)
+		}
+		acked = last + 1
+	}
+	var sound string
+	if err := s.read.QueryRow("PRAGMA integrity_check").Scan(&sound); err != nil || sound != "ok" {
+		return fmt.Errorf("the file is %s, %w", sound, err)
+	}
+	return s.Close()
+}
+
+// disk is a place that can be filled, and grows.
+type disk struct {
+	dir, how string
+	size     int // KiB
+}
+
+func smallDisk(dir, how string, size int) (*disk, error) {
+	d := &disk{dir, how, size}
+	if how == "tmpfs" {
+		if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dk", size)); err != nil {
+			return nil, fmt.Errorf(noMount+": %w", err)
+		}
+		return d, nil
+	}
+	return d, d.limit()
+}
+
+func (d *disk) limit() error {
+	bytes := uint64(d.size) << 10
+	return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: bytes + bytes%4096/3, Max: 1 << 40})
+}
+
+func (d *disk) grow() error {
+	d.size = 2*d.size + 500 // the log and its copy in the file find room
+	if d.how == "tmpfs" {
+		return syscall.Mount("tmpfs", d.dir, "tmpfs", syscall.MS_REMOUNT, fmt.Sprintf("size=%dk", d.size))
+	}
+	return d.limit()
+}
+
+// TestReadOnly opens a store in a place that became read-only: a clear error, and
+// not a byte changes.
+func TestReadOnly(t *testing.T) {
+	dir := t.TempDir()
+	s := mustOpen(t, filepath.Join(dir, "tenon.db"), migrations)
+	if err := s.PutSession(t.Context(), tenon.Session{ID: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cmd := childCommand(t.Context(), t, "refuse", filepath.Join(dir, "tenon.db"), 0)
+	cmd.SysProcAttr = ownMounts()
+	out, err := cmd.CombinedOutput()
+	if cannotMount(err, out) {
+		t.Skipf("no mounts of its own for a process here: %v %s", err, out)
+	}
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// refuseChild makes the store's folder read-only for itself and opens the store,
+// and a new one.
+func refuseChild(path string) error {
+	dir := filepath.Dir(path)
+	if err := syscall.Mount(dir, dir, "", syscall.MS_BIND, ""); err != nil {
+		return fmt.Errorf(noMount+": %w", err)
+	}
+	if err := syscall.Mount("", dir, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+		return fmt.Errorf(noMount+": %w", err)
+	}
+	for _, p := range []string{path, filepath.Join(dir, "new.db"), filepath.Join(dir, "folder", "new.db")} {
+		s, err := Open(context.Background(), Config{Path: p})
+		if err == nil {
+			_ = s.Close()
+			return fmt.Errorf("%s was opened", p)
+		}
+		if tenon.ErrorCode(err) != tenon.CodeStore || !strings.Contains(err.Error(), p) || !strings.Contains(err.Error(), "--home") {
+			return fmt.Errorf("%s: the error says not enough: %w", p, err)
+		}
+	}
+	return nil
+}
