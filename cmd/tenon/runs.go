@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
 )
@@ -78,124 +76,6 @@ func (a *app) withRun(ctx context.Context, o opening, args []string, do func(*ho
 		return err
 	}
 	return do(h, run)
-}
-
-func newRunsShow(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:     "show [RUN]",
-		Short:   "Show what a run did and what it came to",
-		Long:    "Shows a run, by default the last one: its steps with the time they took, its tool calls, its answer.\n" + refHelp,
-		Example: "  tenon runs show\n  tenon runs show -2 -o json",
-		Args:    args(0, 1, ""),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withRun(cmd.Context(), opening{}, args, func(h *host.Host, run tenon.Run) error {
-				report, err := h.Report(cmd.Context(), run.ID)
-				if err != nil {
-					return err
-				}
-				if a.isJSON() {
-					return a.printJSON(report)
-				}
-				events, err := h.Journal(cmd.Context(), run.ID, 0)
-				if err != nil {
-					return err
-				}
-				return a.showRun(run, report, events)
-			})
-		},
-	}
-}
-
-// showRun draws a run: what it is, a line for each step, the answer.
-func (a *app) showRun(run tenon.Run, r agent.Report, events []tenon.Event) error {
-	var b strings.Builder
-	line := func(name, text string) {
-		if text != "" {
-			fmt.Fprintf(&b, "%s %s\n", a.outStyle(dim, fmt.Sprintf("%-8s", name)), safeLine(text))
-		}
-	}
-	line("run", run.ID)
-	line("session", run.Session)
-	line("title", run.Title)
-	line("model", run.Model)
-	state := string(r.State)
-	if r.Stop != "" {
-		state += " (" + string(r.Stop) + ")"
-	}
-	line("state", state)
-	line("began", a.when(run.Created))
-	if r.Usage.Input+r.Usage.Output > 0 {
-		line("tokens", fmt.Sprintf("%d in, %d out", r.Usage.Input, r.Usage.Output))
-	}
-	b.WriteByte('\n')
-	a.steps(&b, events, r.ToolCalls)
-	a.openSteps(&b, r.ToolCalls)
-	for _, w := range r.Waiting {
-		fmt.Fprintf(&b, "%s\n", safeLine("waits for a decision: tenon approvals allow "+run.ID+"/"+w.Step))
-	}
-	switch {
-	case r.Error != nil:
-		fmt.Fprintf(&b, "\n%s\n", a.outStyle(red, safeText(r.Error.Message)))
-	case r.Answer != "":
-		fmt.Fprintf(&b, "\n%s\n", safeText(strings.TrimRight(r.Answer, "\n")))
-	}
-	return a.write([]byte(b.String()))
-}
-
-// steps writes a line for each model call and tool call: when it began after the
-// run did, how long it took, how it ended.
-func (a *app) steps(w io.Writer, events []tenon.Event, calls []agent.CallRecord) {
-	byStep := map[string]agent.CallRecord{}
-	for _, c := range calls {
-		byStep[c.Step] = c
-	}
-	began := map[string]time.Time{}
-	for _, e := range events {
-		if e.Kind == tenon.EventStarted {
-			began[e.Step] = e.Time
-		}
-		ends := e.Kind == agent.EventModel || e.Kind == agent.EventResult || e.Kind == agent.EventFailed || e.Kind == tenon.EventUnknown
-		c, isCall := byStep[e.Step]
-		denied := isCall && (c.Outcome == agent.CallDenied || c.Outcome == agent.CallInvalid) && (e.Kind == agent.EventDecided || e.Kind == agent.EventDecision)
-		if !ends && !denied {
-			continue
-		}
-		from, ok := began[e.Step]
-		if !ok {
-			from = e.Time
-		}
-		text := "model"
-		switch {
-		case isCall:
-			text = a.stepCall(c)
-		case e.Kind != agent.EventModel:
-			text = a.outStyle(red, "model "+e.Kind)
-		}
-		fmt.Fprintf(w, "%8s %8s  %-5s %s\n", "+"+took(from.Sub(events[0].Time).Milliseconds()), took(e.Time.Sub(from).Milliseconds()), e.Step, text)
-	}
-}
-
-// openSteps writes the calls that have not ended.
-func (a *app) openSteps(w io.Writer, calls []agent.CallRecord) {
-	for _, c := range calls {
-		if c.Outcome == agent.CallOpen {
-			fmt.Fprintf(w, "%8s %8s  %-5s %s\n", "", "", c.Step, a.stepCall(c))
-		}
-	}
-}
-
-func (a *app) stepCall(c agent.CallRecord) string {
-	outcome := a.outStyle(green, "ok")
-	switch {
-	case c.Outcome == agent.CallOpen:
-		outcome = a.outStyle(yellow, "not ended")
-	case !c.Success:
-		outcome = a.outStyle(red, safeLine(shorten(c.Outcome+" "+c.Error, 100)))
-		if c.Outcome == agent.CallDone {
-			outcome = a.outStyle(red, safeLine(shorten("error: "+c.Error, 100)))
-		}
-	}
-	return callName(c) + " " + a.outStyle(dim, shorten(safeLine(string(c.Args)), argsShown)) + " " + outcome
 }
 
 func newRunsEvents(a *app) *cobra.Command {
