@@ -228,5 +228,10 @@ func (h *Host) fit(ctx context.Context, r tenon.Run) error {
 // Logger returns where the host logs to, with secrets masked.
 func (h *Host) Logger() *slog.Logger { return h.log }
 
+// Drain begins nothing new and returns when the model calls and tool calls that
+// are under way have ended and are stored, or with ctx. The runs can be resumed.
+// Close is still to be called.
+func (h *Host) Drain(ctx context.Context) { h.engine.Drain(ctx) }
+
 // Version is what the host was opened with as its program's version.
 func (h *Host) Version() string { return h.cfg.Version }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -55,7 +56,7 @@ func newApprovalsDecide(a *app, verdict tenon.Verdict) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "allow ID",
 		Short:   "Allow a tool call, as it is or with other arguments",
-		Long:    "Allows a tool call. The run goes on with tenon runs resume, or under tenon serve by itself. The first\ndecision counts.\n" + id,
+		Long:    "Allows a tool call. The run goes on with tenon runs resume, or under tenon serve by itself. The first\ndecision counts; whoever comes second is told what it was, with status 1.\n" + id,
 		Example: "  tenon approvals allow run_06d8k2w5\n  tenon approvals allow run_06d8k2w5/1.0 --args '{\"path\":\"notes.txt\"}'",
 		Args:    args(1, 1, "the approval's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -74,7 +75,7 @@ func newApprovalsDecide(a *app, verdict tenon.Verdict) *cobra.Command {
 	}
 	if verdict == tenon.Deny {
 		cmd.Use, cmd.Short = "deny ID", "Deny a tool call; the model is told, with the reason"
-		cmd.Long = "Denies a tool call. The model is told so and goes on without it, after tenon runs resume. The first\ndecision counts.\n" + id
+		cmd.Long = "Denies a tool call. The model is told so and goes on without it, after tenon runs resume. The first\ndecision counts; whoever comes second is told what it was, with status 1.\n" + id
 		cmd.Example = "  tenon approvals deny run_06d8k2w5 --reason \"not on a Friday\""
 		cmd.Flags().StringVar(&r.Reason, "reason", "", "`TEXT` for the model and the journal")
 		return cmd
@@ -91,6 +92,11 @@ func (a *app) approve(ctx context.Context, id string, r agent.Ruling) (err error
 	}
 	defer closing(h, &err)
 	p, err := findApproval(ctx, h, id)
+	if tenon.ErrorCode(err) == tenon.CodeNotFound {
+		if won, ok := decidedBefore(ctx, h, id); ok {
+			return tenon.Errorf(tenon.CodeConflict, "%s", a.winner(won))
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -122,6 +128,22 @@ func (a *app) approve(ctx context.Context, id string, r agent.Ruling) (err error
 func sameVerdict(won tenon.Event, mine agent.Ruling) bool {
 	var first agent.Ruling
 	return won.Kind == agent.EventDecision && json.Unmarshal(won.Data, &first) == nil && first.Verdict == mine.Verdict
+}
+
+// decidedBefore finds the decision about what an id, RUN/STEP or RUN, has waited
+// for.
+func decidedBefore(ctx context.Context, h *host.Host, id string) (tenon.Event, bool) {
+	run, step, whole := strings.Cut(id, "/")
+	events, err := h.Journal(ctx, run, 0)
+	if err != nil {
+		return tenon.Event{}, false
+	}
+	for _, e := range slices.Backward(events) {
+		if (e.Kind == agent.EventDecision || e.Kind == agent.EventAnswer) && (!whole || e.Step == step) {
+			return e, true
+		}
+	}
+	return tenon.Event{}, false
 }
 
 // findApproval finds what waits by its id, the beginning of it, or its run.

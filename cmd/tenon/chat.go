@@ -23,7 +23,8 @@ func newChat(a *app) *cobra.Command {
 			"  /tools    what the agent can call\n  /session  the session's id, to go on later with -s\n" +
 			"  /compact  put a summary in the place of what was said, for the model\n  /help     these words\n  /exit     the end, as is Ctrl-D\n\n" +
 			"What is typed at a terminal while an answer is under way is told to the model before its next request.\n" +
-			"Ctrl-C stops the answer under way; at the prompt it ends the conversation.",
+			"Ctrl-C stops the answer under way; at the prompt it ends the conversation. With -o json there is one object\n" +
+			"for each question, with -o jsonl one line for each stored event.",
 		Example: "  tenon chat\n  tenon chat -s -1\n  printf 'Hello\\nAnd in Paris?\\n' | tenon chat --model demo",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -20,6 +20,7 @@ type follower struct {
 	a       *app
 	seq     uint64                   // of the last stored event
 	calls   map[string][]tenon.Event // events of tool calls, by step
+	tried   []string                 // steps whose last attempt failed, and may be followed by another
 	said    strings.Builder          // text of the model call under way
 	open    bool                     // stdout stands within a line
 	thought bool                     // stderr stands within a line of thinking
@@ -88,6 +89,7 @@ func (f *follower) show(e tenon.Event) error {
 			return tenon.Errorf(tenon.CodeInternal, "what run %s waits for cannot be read: %w", e.Run, err)
 		}
 	case tenon.EventDone:
+		f.gaveUp()
 		f.done = &tenon.DoneData{}
 		if err := json.Unmarshal(e.Data, f.done); err != nil {
 			return tenon.Errorf(tenon.CodeStore, "how run %s ended cannot be read: %w", e.Run, err)
@@ -99,12 +101,15 @@ func (f *follower) show(e tenon.Event) error {
 	case agent.EventCompacted:
 		f.compacted(e)
 	default:
-		if strings.Contains(e.Step, "/") {
+		switch {
+		case strings.Contains(e.Step, "/"):
 			if f.clear(); f.asks != nil {
 				f.asks.see(e)
 			}
-		} else if strings.Contains(e.Step, ".") {
+		case strings.Contains(e.Step, "."):
 			f.tool(e)
+		case e.Kind == tenon.EventStarted:
+			f.gaveUp() // the turn is over
 		}
 	}
 	return nil
@@ -205,8 +210,16 @@ func (f *follower) tool(e tenon.Event) {
 	r := records[0]
 	switch e.Kind {
 	case tenon.EventStarted:
+		f.tried = slices.DeleteFunc(f.tried, func(step string) bool { return step == e.Step })
 		f.transient("○ " + callName(r) + " " + shorten(safeLine(string(r.Args)), 60))
 		return
+	case agent.EventFailed:
+		var d agent.Failure
+		if json.Unmarshal(e.Data, &d) == nil && d.Retry {
+			f.tried = append(f.tried, e.Step)
+			f.transient("○ " + callName(r) + " " + safeLine(r.Error) + "; it is tried again")
+			return
+		}
 	case tenon.EventInterrupted, agent.EventInput:
 		return
 	}
@@ -215,6 +228,18 @@ func (f *follower) tool(e tenon.Event) {
 	}
 	f.settle()
 	fmt.Fprintln(f.a.err, f.a.callLine(r))
+}
+
+// gaveUp prints the calls whose last attempt failed and was not followed by
+// another one.
+func (f *follower) gaveUp() {
+	for _, step := range f.tried {
+		if records := agent.Calls(f.calls[step]); len(records) == 1 && !f.a.quiet {
+			f.settle()
+			fmt.Fprintln(f.a.err, f.a.callLine(records[0]))
+		}
+	}
+	f.tried = nil
 }
 
 // stopped prints the calls that were under way when the run came to its end.
@@ -284,6 +309,9 @@ func (a *app) callLine(r agent.CallRecord) string {
 	parts := []string{a.errStyle(mark, "●"), callName(r), a.errStyle(dim, shorten(safeLine(string(r.Args)), argsShown))}
 	if r.Outcome != agent.CallDenied && r.Outcome != agent.CallInvalid && r.Outcome != agent.CallOpen {
 		parts = append(parts, a.errStyle(dim, took(r.Millis)))
+	}
+	if r.Attempts > 1 {
+		parts = append(parts, a.errStyle(dim, "("+plural(r.Attempts, "attempt")+")"))
 	}
 	return strings.Join(append(parts, a.errStyle(mark, shorten(safeLine(outcome), 160))), " ")
 }

@@ -83,6 +83,7 @@ func TestScript(t *testing.T) {
 			"serve":     cmdServe,
 			"await":     cmdAwait,
 			"samelen":   cmdSamelen,
+			"ids":       cmdIDs,
 		},
 	})
 }
@@ -319,6 +320,14 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
+}
+
+// cmdIDs sets a variable to the first run's id in a file: ids FILE NAME.
+func cmdIDs(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: ids FILE NAME")
+	}
+	ts.Setenv(args[1], regexp.MustCompile(`run_\w{20}`).FindString(ts.ReadFile(args[0])))
 }
 
 // watched is an output that tells when it matches.

@@ -28,24 +28,33 @@ const (
 	shutdownTime = 2 * time.Second
 )
 
+// defaultGrace is below what init systems and containers give a process.
+const defaultGrace = 8 * time.Second
+
 func newServe(a *app) *cobra.Command {
-	return &cobra.Command{
+	grace := defaultGrace
+	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Work on runs in the background: what tenon run --detach hands over, and what was interrupted",
 		Long: "Stays and works on the runs of the project's store: those that tenon run --detach hands over, those whose\n" +
 			"process died, and those that were decided while nobody worked on them. It listens on a socket beside the\n" +
 			"store, serve.sock, that only you can use. One process at a time serves a store; other verbs work beside it.\n\n" +
-			"SIGTERM or Ctrl-C stops it; its runs can be resumed, or go on under the next tenon serve. A second one ends\n" +
-			"it at once. The log on stderr says what it does; --log-level warn makes it quiet.",
+			"SIGTERM or Ctrl-C stops it: what is under way may end within the grace, nothing new begins, and the runs go\n" +
+			"on under the next tenon serve, or with tenon runs resume. A second one ends it at once. The log on stderr says what it does; --log-level warn makes it quiet.",
 		Example: "  tenon serve\n  tenon serve -c tenon.yaml --log-level debug",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.serve(cmd.Context())
+			if grace < 0 {
+				return usage(cmd, "--grace must not be negative")
+			}
+			return a.serve(cmd.Context(), grace)
 		},
 	}
+	cmd.Flags().DurationVar(&grace, "grace", grace, "`TIME` that what is under way has to end when tenon serve is stopped")
+	return cmd
 }
 
-func (a *app) serve(ctx context.Context) (err error) {
+func (a *app) serve(ctx context.Context, grace time.Duration) (err error) {
 	a.serving = true
 	h, err := a.open(ctx, opening{connect: true, lasting: true})
 	if err != nil {
@@ -66,12 +75,12 @@ func (a *app) serve(ctx context.Context) (err error) {
 		return err
 	}
 	h.Logger().Info("tenon serve: at work", "socket", socket, "servers", len(h.Servers()), "process", os.Getpid(), "version", version().Version)
-	return serveOn(ctx, h, l)
+	return serveOn(ctx, h, l, grace)
 }
 
 // serveOn serves until ctx ends. Requests under way get a moment to end, streams
 // end at once.
-func serveOn(ctx context.Context, h *host.Host, l net.Listener) error {
+func serveOn(ctx context.Context, h *host.Host, l net.Listener, grace time.Duration) error {
 	base, stop := context.WithCancel(context.WithoutCancel(ctx)) // of the requests
 	defer stop()
 	server := &http.Server{Handler: httpapi.Handler(h), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
@@ -100,5 +109,8 @@ func serveOn(ctx context.Context, h *host.Host, l net.Listener) error {
 			return tenon.Errorf(tenon.CodeInternal, "tenon serve does not end well: %w", err)
 		}
 	}
+	rest, cancelRest := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancelRest()
+	h.Drain(rest)
 	return nil
 }

@@ -126,9 +126,11 @@ func (d *driver) halt(err error) {
 			err = ferr
 		}
 	}
-	if d.e.ctx.Err() != nil {
+	switch {
+	case d.e.ctx.Err() != nil:
 		err = errClosed(d.id)
-	} else {
+	case d.e.draining.Load(): // and err says so
+	default:
 		d.e.c.Logger.Error("a run was given up; it can be resumed", "run", d.id, "error", err)
 	}
 	d.e.mu.Lock()
@@ -160,6 +162,12 @@ func (d *driver) loop() error {
 			return d.finish(p.done)
 		}
 		d.waits = p.waits
+		if d.e.draining.Load() && (len(p.starts) > 0 || !p.due.IsZero()) {
+			if len(d.flights) == 0 {
+				return errClosed(d.id)
+			}
+			p.starts, p.due = nil, time.Time{}
+		}
 		if len(p.starts) > 0 {
 			if err := d.launch(p.starts); err != nil {
 				return err

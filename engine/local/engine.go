@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -42,11 +43,12 @@ type Engine struct {
 	doing  sync.WaitGroup // commands
 	hub    hub
 
-	mu     sync.Mutex
-	closed bool
-	owned  map[string]*driver
-	halted halts
-	kick   chan struct{} // tells the watcher that there is a run
+	mu       sync.Mutex
+	closed   bool
+	draining atomic.Bool // nothing new begins
+	owned    map[string]*driver
+	halted   halts
+	kick     chan struct{} // tells the watcher that there is a run
 }
 
 // New returns an engine, which works until Close. Errors: invalid.
@@ -135,6 +137,9 @@ func (e *Engine) claim(id string, alone bool) (d *driver, mine bool, err error) 
 	if d := e.owned[id]; d != nil {
 		return d, false, nil
 	}
+	if e.draining.Load() && !alone {
+		return nil, false, errClosed(id)
+	}
 	d = newDriver(e, id, alone)
 	e.owned[id] = d
 	e.wg.Add(1)
@@ -219,6 +224,30 @@ func (e *Engine) List(ctx context.Context, f engine.Filter) ([]tenon.Run, error)
 		q.Before = page[len(page)-1].ID
 	}
 }
+
+// Drain begins nothing new and returns when all that is under way has ended and
+// is stored, or with ctx. The runs can be resumed. Close is still to be called.
+func (e *Engine) Drain(ctx context.Context) {
+	e.draining.Store(true)
+	for ctx.Err() == nil {
+		e.mu.Lock()
+		for _, d := range e.owned {
+			d.look()
+		}
+		left := len(e.owned)
+		e.mu.Unlock()
+		if left == 0 {
+			return
+		}
+		select {
+		case <-time.After(drainPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// drainPause is the time between two looks whether all has ended.
+const drainPause = 10 * time.Millisecond
 
 // Close implements [engine.Engine].
 func (e *Engine) Close() error {

@@ -1,0 +1,167 @@
+package host_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
+)
+
+// lines is a log that can be read while it is written.
+type lines struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.b.String(), text)
+}
+
+// eventually waits for something that goroutines of a host do.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("in vain: %s", what)
+		}
+	}
+}
+
+// TestSupervise: a run that is decided while nobody works on it is left alone
+// by a host that lacks its servers, once said, and goes on under one that has
+// them.
+func TestSupervise(t *testing.T) {
+	home, s := t.TempDir(), &shop{}
+	h := open(t, home, sellSteps, s)
+	r, _ := ask(t, h, host.Question{Text: "q"})
+	if _, err := h.Decide(t.Context(), r.Run, r.ToolCalls[0].Step, agent.Ruling{Verdict: tenon.Allow, By: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	log := &lines{}
+	stranger, err := host.Open(t.Context(), host.Config{Config: &config.Config{}, Home: home, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { stranger.Supervise(ctx) })
+	eventually(t, "it says that the run is left", func() bool { return log.count("its servers are not configured here: shop") > 0 })
+	time.Sleep(1200 * time.Millisecond) // further looks
+	cancel()
+	wg.Wait()
+	if n := log.count("is left as it is"); n != 1 {
+		t.Errorf("it was said %d times", n)
+	}
+	if row, err := stranger.RunRow(t.Context(), r.Run); err != nil || row.State != tenon.RunWorking || s.sold.Load() != 0 {
+		t.Errorf("the run is %s, sold %d: %v", row.State, s.sold.Load(), err)
+	}
+
+	owner := open(t, home, sellSteps, s)
+	ctx, cancel = context.WithCancel(t.Context())
+	wg.Go(func() { owner.Supervise(ctx) })
+	eventually(t, "the run is completed", func() bool {
+		row, err := owner.RunRow(t.Context(), r.Run)
+		return err == nil && row.State == tenon.RunCompleted
+	})
+	cancel()
+	wg.Wait()
+	if s.sold.Load() != 1 {
+		t.Errorf("sold %d", s.sold.Load())
+	}
+}
+
+// TestDrain: what is under way ends and is stored, nothing new begins, and the
+// run can go on.
+func TestDrain(t *testing.T) {
+	home, s := t.TempDir(), &shop{gate: make(chan struct{})}
+	h := open(t, home, sellSteps, s)
+	run, _, err := h.Start(t.Context(), host.Question{Text: "q", Grant: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := func() (list []string) {
+		events, err := h.Journal(t.Context(), run.ID, 0)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, e := range events {
+			list = append(list, e.Kind+" "+e.Step)
+		}
+		return list
+	}
+	last := func() string { l := kinds(); return l[len(l)-1] }
+	eventually(t, "the call begins", func() bool { return last() == "started 1.0" })
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		h.Drain(t.Context())
+	}()
+	eventually(t, "nothing new begins", func() bool {
+		_, _, err := h.Start(t.Context(), host.Question{Text: "another"})
+		return tenon.ErrorCode(err) == tenon.CodeCancelled
+	})
+	close(s.gate)
+	<-drained
+	if got := last(); got != "result 1.0" {
+		t.Errorf("the last event is %q of %q", got, kinds())
+	}
+	if owned, err := h.Owned(run.ID); owned || err != nil {
+		t.Errorf("the run is still owned: %v", err)
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	next := open(t, home, sellSteps, s)
+	if err := next.Resume(t.Context(), run.ID); err != nil {
+		t.Fatal(err)
+	}
+	if r, _ := follow(t, next, run.ID); r.State != tenon.RunCompleted || s.sold.Load() != 1 {
+		t.Errorf("state %s, sold %d", r.State, s.sold.Load())
+	}
+}
+
+// TestSteer: the run that is told something asks its model once more.
+func TestSteer(t *testing.T) {
+	home, s := t.TempDir(), &shop{}
+	h := open(t, home, sellSteps, s)
+	r, _ := ask(t, h, host.Question{Text: "q"})
+	for text, code := range map[string]tenon.Code{" ": tenon.CodeInvalid, strings.Repeat("x", 2<<20): tenon.CodeTooLarge} {
+		if _, err := h.Steer(t.Context(), r.Run, text, "ann"); tenon.ErrorCode(err) != code {
+			t.Errorf("a message of %d bytes: %v", len(text), err)
+		}
+	}
+	if _, err := h.Steer(t.Context(), "run_none", "x", "ann"); tenon.ErrorCode(err) != tenon.CodeNotFound {
+		t.Errorf("no such run: %v", err)
+	}
+	e, err := h.Steer(t.Context(), r.Run, "gently", "ann")
+	if err != nil || e.Kind != agent.EventMessage || string(e.Data) != `{"text":"gently","by":"ann"}` {
+		t.Errorf("%+v: %v", e, err)
+	}
+	if err := h.Cancel(t.Context(), r.Run, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Steer(t.Context(), r.Run, "too late", "ann"); tenon.ErrorCode(err) != tenon.CodeConflict {
+		t.Errorf("it has ended: %v", err)
+	}
+}
