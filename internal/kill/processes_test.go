@@ -3,6 +3,7 @@ package kill
 import (
 	"bufio"
 	"encoding/json"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -26,7 +27,7 @@ type begun struct {
 	run    string
 	next   func() (event, bool) // the next line; false at the end
 	finish func() life          // the rest, and how it ended
-	kill   func()
+	cmd    *exec.Cmd
 }
 
 // begin starts a run and returns when it has an id.
@@ -45,7 +46,7 @@ func (f *field) begin(t *testing.T, script string) *begun {
 	}
 	r := bufio.NewReader(out)
 	var said []event
-	b := &begun{kill: func() { killGroup(cmd) }, next: func() (event, bool) {
+	b := &begun{cmd: cmd, next: func() (event, bool) {
 		line, err := r.ReadBytes('\n')
 		if err != nil {
 			return event{}, false

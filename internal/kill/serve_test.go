@@ -67,7 +67,7 @@ func TestServeTakesOver(t *testing.T) {
   - {text: all done}
 `))
 	b.until(t, "decided", "1.0")
-	b.kill()
+	killGroup(b.cmd)
 	b.finish()
 	f.OK(t, "runs", "follow", b.run, "-c", "tenon.yaml")
 	if !f.completed(t, b.run) {
@@ -80,6 +80,7 @@ func TestServeTakesOver(t *testing.T) {
 // serving is a tenon serve.
 type serving struct {
 	cmd   *exec.Cmd
+	log   func() string // so far
 	ended func() (status int, log string)
 }
 
@@ -93,7 +94,7 @@ func (f *field) serve(t *testing.T) *serving {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	s := &serving{cmd: cmd, ended: sync.OnceValues(func() (int, string) {
+	s := &serving{cmd: cmd, log: log.text, ended: sync.OnceValues(func() (int, string) {
 		_ = cmd.Wait() // the status says it
 		return cmd.ProcessState.ExitCode(), log.text()
 	})}

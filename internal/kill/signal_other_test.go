@@ -15,3 +15,5 @@ func killGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
 
 // interrupt ends a process at once where there are no signals.
 var interrupt = os.Kill
+
+var terminate = os.Kill

@@ -16,3 +16,6 @@ func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKI
 
 // interrupt is what Ctrl-C sends.
 const interrupt = syscall.SIGINT
+
+// terminate is what init systems and kill send.
+const terminate = syscall.SIGTERM
