@@ -25,6 +25,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -84,6 +85,7 @@ type Host struct {
 	config   *config.Config
 	log      *slog.Logger
 	store    store.Store
+	users    *atomic.Int32 // hosts that have the store open: see Reopen
 	engine   *local.Engine
 	rules    *policy.Rules
 	policy   string // digest of the rules
@@ -105,6 +107,19 @@ type Host struct {
 
 // Open opens the store and prepares everything else. Errors: config, store.
 func Open(ctx context.Context, cfg Config) (*Host, error) {
+	h, err := prepare(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if h.store, err = h.openStore(ctx); err != nil {
+		return nil, err
+	}
+	h.users = new(atomic.Int32)
+	return h, h.work()
+}
+
+// prepare makes a host that has no store yet.
+func prepare(cfg Config) (*Host, error) {
 	h := &Host{cfg: cfg, config: cfg.Config, log: cfg.Logger,
 		servers: map[string]*servers.Server{}, toolsets: map[string]tenon.Toolset{},
 		snapshots: map[string]*catalog.Snapshot{}, stored: map[string]struct{}{}, redactor: new(tenon.Redactor)}
@@ -126,15 +141,26 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 		return nil, err
 	}
 	h.models = models
-	if h.store, err = h.openStore(ctx); err != nil {
-		return nil, err
-	}
-	h.engine, err = local.New(local.Config{Store: h.store, NewCore: h.newCore, Do: h.do, Clock: cfg.Clock, Logger: h.log,
+	return h, nil
+}
+
+// work makes the engine of a host that has a store.
+func (h *Host) work() (err error) {
+	h.users.Add(1)
+	h.engine, err = local.New(local.Config{Store: h.store, NewCore: h.newCore, Do: h.do, Clock: h.cfg.Clock, Logger: h.log,
 		Parallel: maxParallel})
 	if err != nil {
-		return nil, errors.Join(err, h.store.Close())
+		return errors.Join(err, h.leaveStore())
 	}
-	return h, nil
+	return nil
+}
+
+// leaveStore closes the store, unless another host still has it.
+func (h *Host) leaveStore() error {
+	if h.users.Add(-1) > 0 {
+		return nil
+	}
+	return h.store.Close()
 }
 
 // openServers makes the servers of the configuration, without starting any, and
@@ -259,7 +285,7 @@ func (h *Host) Close() error {
 		wg.Go(func() { _ = s.Close() }) // a server that ends badly has nothing more to tell us
 	}
 	wg.Wait()
-	return errors.Join(err, h.models.close(), h.store.Close())
+	return errors.Join(err, h.models.close(), h.leaveStore())
 }
 
 // Config returns the configuration that was opened.

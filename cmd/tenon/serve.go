@@ -2,18 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/httpapi"
 )
 
@@ -40,7 +37,9 @@ func newServe(a *app) *cobra.Command {
 			"process died, and those that were decided while nobody worked on them. It listens on a socket beside the\n" +
 			"store, serve.sock, that only you can use. One process at a time serves a store; other verbs work beside it.\n\n" +
 			"SIGTERM or Ctrl-C stops it: what is under way may end within the grace, nothing new begins, and the runs go\n" +
-			"on under the next tenon serve, or with tenon runs resume. A second one ends it at once. The log on stderr says what it does; --log-level warn makes it quiet.",
+			"on under the next tenon serve, or with tenon runs resume. A second one ends it at once. SIGHUP loads the\n" +
+			"configuration again; where it has an error the last good one stays. The log on stderr says what it does;\n" +
+			"--log-level warn makes it quiet.",
 		Example: "  tenon serve\n  tenon serve -c tenon.yaml --log-level debug",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -60,7 +59,8 @@ func (a *app) serve(ctx context.Context, grace time.Duration) (err error) {
 	if err != nil {
 		return err
 	}
-	defer closing(h, &err)
+	s := &server{a: a, host: h}
+	defer func() { closing(s.host, &err) }()
 	socket := h.Socket()
 	release, ok, err := h.Claim(serveClaim)
 	if err != nil {
@@ -74,43 +74,47 @@ func (a *app) serve(ctx context.Context, grace time.Duration) (err error) {
 	if err != nil {
 		return err
 	}
+	a.noInput = true // from here on nobody is asked
+	hup, stop := hangups()
+	defer stop()
 	h.Logger().Info("tenon serve: at work", "socket", socket, "servers", len(h.Servers()), "process", os.Getpid(), "version", version().Version)
-	return serveOn(ctx, h, l, grace)
+	return s.serve(ctx, l, hup, grace)
 }
 
-// serveOn serves until ctx ends. Requests under way get a moment to end, streams
+// serve serves until ctx ends. Requests under way get a moment to end, streams
 // end at once.
-func serveOn(ctx context.Context, h *host.Host, l net.Listener, grace time.Duration) error {
-	base, stop := context.WithCancel(context.WithoutCancel(ctx)) // of the requests
-	defer stop()
-	server := &http.Server{Handler: httpapi.Handler(h), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
-		BaseContext: func(net.Listener) context.Context { return base },
-		ErrorLog:    slog.NewLogLogger(h.Logger().Handler(), slog.LevelWarn)}
-	work, leave := context.WithCancel(ctx)
+func (s *server) serve(ctx context.Context, l net.Listener, hup <-chan os.Signal, grace time.Duration) error {
+	var cut context.CancelFunc
+	s.cut, cut = context.WithCancel(context.WithoutCancel(ctx))
+	s.charge(ctx, s.host)
+	defer s.stop(grace, cut)
+	base, leave := context.WithCancel(context.WithoutCancel(ctx)) // of the requests
 	defer leave()
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	wg.Go(func() { h.Supervise(work) })
+	server := &http.Server{Handler: s, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		BaseContext: func(net.Listener) context.Context { return base },
+		ErrorLog:    slog.NewLogLogger(s.host.Logger().Handler(), slog.LevelWarn)}
 	failed := make(chan error, 1)
-	wg.Go(func() { failed <- server.Serve(l) })
-	select {
-	case err := <-failed:
-		leave()
-		return tenon.Errorf(tenon.CodeInternal, "tenon serve cannot listen any more: %w", err)
-	case <-ctx.Done():
-	}
-	h.Logger().Info("tenon serve: stopping", "cause", context.Cause(ctx))
-	stop()
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
-	defer cancel()
-	if err := server.Shutdown(end); err != nil {
-		_ = server.Close() // Shutdown has said what there is to say
-		if !errors.Is(err, context.DeadlineExceeded) {
-			return tenon.Errorf(tenon.CodeInternal, "tenon serve does not end well: %w", err)
+	go func() { failed <- server.Serve(l) }()
+	for {
+		select {
+		case err := <-failed:
+			return tenon.Errorf(tenon.CodeInternal, "tenon serve cannot listen any more: %w", err)
+		case <-hup:
+			if !s.a.gone() {
+				s.reload(ctx)
+				continue
+			}
+			s.host.Logger().Info("tenon serve: stopping", "cause", "its terminal has gone")
+		case <-ctx.Done():
+			s.host.Logger().Info("tenon serve: stopping", "cause", context.Cause(ctx))
 		}
+		leave()
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+		defer cancel()
+		if err := server.Shutdown(end); err != nil {
+			_ = server.Close() // who is cut off now had its time
+		}
+		<-failed
+		return nil
 	}
-	rest, cancelRest := context.WithTimeout(context.WithoutCancel(ctx), grace)
-	defer cancelRest()
-	h.Drain(rest)
-	return nil
 }

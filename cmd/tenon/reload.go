@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/httpapi"
+)
+
+// server is a tenon serve at work. A configuration that is loaded again is a new
+// host on the same store; the old one lets its steps end, and its runs go on
+// under the new one.
+type server struct {
+	a       *app
+	handler atomic.Pointer[http.Handler] // of the host in charge
+	host    *host.Host
+	leave   context.CancelFunc // ends that host's supervision
+	work    sync.WaitGroup     // supervisions
+	old     sync.WaitGroup     // hosts that were put aside
+	cut     context.Context    // ends when those have no more time
+}
+
+// ServeHTTP implements [http.Handler].
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	(*s.handler.Load()).ServeHTTP(w, r)
+}
+
+// charge puts a host in charge.
+func (s *server) charge(ctx context.Context, h *host.Host) {
+	handler := httpapi.Handler(h)
+	s.handler.Store(&handler)
+	work, leave := context.WithCancel(ctx)
+	s.host, s.leave = h, leave
+	s.work.Go(func() { h.Supervise(work) })
+}
+
+// reload loads the configuration again. If it is not good, the last one stays.
+func (s *server) reload(ctx context.Context) {
+	log := s.host.Logger()
+	cfg, err := s.a.load(ctx, nil)
+	if err == nil {
+		err = s.a.consent(ctx, cfg)
+	}
+	var next *host.Host
+	if err == nil {
+		next, err = s.host.Reopen(cfg)
+	}
+	if err != nil {
+		log.Error("the configuration is not reloaded, the last good one stays: " + err.Error())
+		return
+	}
+	old, leave := s.host, s.leave
+	s.charge(ctx, next)
+	leave()
+	s.old.Go(func() {
+		old.Drain(s.cut)
+		if err := old.Close(); err != nil {
+			log.Warn("the last configuration was not closed well: " + err.Error())
+		}
+	})
+	log.Info("config reloaded", "file", cfg.File, "servers", len(next.Servers()))
+}
+
+// stop lets what is under way end, as long as the grace allows.
+func (s *server) stop(grace time.Duration, cut context.CancelFunc) {
+	s.leave()
+	rest, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	s.host.Drain(rest)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.old.Wait()
+	}()
+	select {
+	case <-done:
+	case <-rest.Done():
+	}
+	cut()
+	<-done
+	s.work.Wait()
+}
+
+// hangups returns the SIGHUPs that ask for a reload. The terminal that goes away
+// sends one, too: see gone.
+func hangups() (got chan os.Signal, stop func()) {
+	got = make(chan os.Signal, 1)
+	signal.Reset(syscall.SIGHUP) // it ends other verbs
+	signal.Notify(got, syscall.SIGHUP)
+	return got, func() { signal.Stop(got) }
+}
+
+// gone reports whether the terminal that tenon serve was started at has gone.
+func (a *app) gone() bool { return a.errTTY && !isTerminal(a.err) }

@@ -1,0 +1,30 @@
+package host
+
+import (
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
+)
+
+// Reopen opens another version of the configuration on the store that this host
+// has open; everything else stays as [Config] said. Both hosts work until they are
+// closed; the last one to be closed closes the store. To hand runs over, Drain
+// and Close this one while the other is at [Host.Supervise]. Errors: config,
+// also where the store would lie elsewhere.
+func (h *Host) Reopen(c *config.Config) (*Host, error) {
+	cfg := h.cfg
+	cfg.Config = c
+	if before, after := place(h.cfg), place(cfg); before != after {
+		return nil, tenon.Errorf(tenon.CodeConfig, "the store would lie at %s and not at %s any more; for that start tenon anew", after, before)
+	}
+	next, err := prepare(cfg)
+	if err != nil {
+		return nil, err
+	}
+	next.store, next.users = h.store, h.users
+	return next, next.work()
+}
+
+func place(c Config) string {
+	path, _ := c.storePath()
+	return path
+}
