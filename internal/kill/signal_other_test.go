@@ -17,3 +17,5 @@ func killGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
 var interrupt = os.Kill
 
 var terminate = os.Kill
+
+var hangup = os.Kill

@@ -19,3 +19,6 @@ const interrupt = syscall.SIGINT
 
 // terminate is what init systems and kill send.
 const terminate = syscall.SIGTERM
+
+// hangup has serve load its configuration again.
+const hangup = syscall.SIGHUP
