@@ -47,6 +47,7 @@ type Snapshot struct {
 
 	mu      sync.Mutex
 	schemas map[string]*validator
+	views   map[string]view // by provider
 }
 
 // Build shapes what the servers offer and merges it. It returns what is wrong

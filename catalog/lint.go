@@ -1,0 +1,134 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tenonhq/tenon"
+)
+
+// The levels of a [Finding].
+const (
+	LevelError = "error" // the tool, or the request with it, would be refused
+	LevelWarn  = "warn"  // it works, worse than it could
+	LevelInfo  = "info"  // what is changed for a provider
+)
+
+// Finding is something about a tool that is worth knowing before a model does.
+type Finding struct {
+	Level    string `json:"level"`
+	Provider string `json:"provider,omitempty"` // "" is every one
+	Server   string `json:"server,omitempty"`   // "" is the whole list
+	Tool     string `json:"tool,omitempty"`     // exposed name
+	Pointer  string `json:"pointer,omitempty"`  // JSON pointer into the schema
+	Message  string `json:"message"`
+}
+
+// maxDescription is the length of a description, in characters, from which on
+// OpenAI cuts or refuses it.
+const maxDescription = 1024
+
+// Lint looks at the tools as the given providers would.
+func (s *Snapshot) Lint(providers []string) []Finding {
+	list := []Finding{}
+	for _, w := range s.withheld {
+		if !strings.HasPrefix(w.Reason, "include:") && !strings.HasPrefix(w.Reason, "exclude:") && !strings.HasPrefix(w.Reason, "where:") {
+			list = append(list, Finding{Level: LevelError, Server: w.Server, Tool: w.Remote, Message: "left out: " + w.Reason})
+		}
+	}
+	for i := range s.tools {
+		list = append(list, s.lintTool(&s.tools[i])...)
+	}
+	for _, p := range providers {
+		if most := MaxTools(p); most > 0 && len(s.tools) > most {
+			list = append(list, Finding{Level: LevelError, Provider: p, Message: fmt.Sprintf("%d tools, and a request takes %d: leave some out, or let the model find them (defer: true)", len(s.tools), most)})
+		}
+		for i := range s.tools {
+			t := &s.tools[i]
+			_, changes, err := Portable(p, t.Input)
+			for _, c := range changes {
+				list = append(list, Finding{LevelInfo, p, t.Server, t.Name, c.Pointer, c.What})
+			}
+			if err != nil {
+				list = append(list, Finding{Level: LevelError, Provider: p, Server: t.Server, Tool: t.Name, Message: "cannot be sent: " + err.Error()})
+			}
+		}
+	}
+	return list
+}
+
+// lintTool looks at what holds for every provider.
+func (s *Snapshot) lintTool(t *tenon.Tool) []Finding {
+	var list []Finding
+	add := func(level, pointer, format string, args ...any) {
+		list = append(list, Finding{Level: level, Server: t.Server, Tool: t.Name, Pointer: pointer, Message: fmt.Sprintf(format, args...)})
+	}
+	if strings.TrimSpace(t.Description) == "" {
+		add(LevelWarn, "", "has no description: the model can only guess from the name")
+	}
+	if n := utf8.RuneCountInString(t.Description); n > maxDescription {
+		add(LevelWarn, "", "has a description of %d characters; some providers take %d", n, maxDescription)
+	}
+	for _, step := range s.Explain(t.Server, t.Remote) {
+		switch {
+		case step.Step == "unique":
+			add(LevelWarn, "", "is called so because its name '%s' clashes with another tool's", step.Before)
+		case step.Step == "text":
+			add(LevelWarn, "", "has hidden characters in its %s; they are shown escaped", step.Field)
+		case step.Step == "schema":
+			add(LevelInfo, "", "has a schema that is not one of an object; it is sent as %s", shorten(step.After, 200))
+		}
+	}
+	var bare []string
+	for _, p := range Parameters(t) {
+		if p.Description == "" {
+			bare = append(bare, p.Name)
+		}
+	}
+	if len(bare) > 0 {
+		add(LevelInfo, "/properties", "has parameters without a description: %s", strings.Join(bare, ", "))
+	}
+	return list
+}
+
+// For returns the tools as a provider takes them, those left out that it would
+// refuse, with the reasons. The slice is the same each time.
+func (s *Snapshot) For(provider string) ([]tenon.Tool, []Withheld) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v, ok := s.views[provider]; ok {
+		return v.tools, v.withheld
+	}
+	v := view{tools: s.tools}
+	same := true
+	for i := range s.tools {
+		t := &s.tools[i]
+		input, changes, err := Portable(provider, t.Input)
+		if same && err == nil && len(changes) == 0 {
+			continue
+		}
+		if same {
+			v.tools, same = slices.Clone(s.tools[:i]), false
+		}
+		if err != nil {
+			v.withheld = append(v.withheld, Withheld{t.Server, t.Remote, err.Error()})
+			continue
+		}
+		changed := *t
+		changed.Input = input
+		v.tools = append(v.tools, changed)
+	}
+	if s.views == nil {
+		s.views = map[string]view{}
+	}
+	s.views[provider] = v
+	return v.tools, v.withheld
+}
+
+// view is a snapshot as one provider sees it.
+type view struct {
+	tools    []tenon.Tool
+	withheld []Withheld
+}

@@ -1,0 +1,322 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+)
+
+// Change is what had to be changed about a schema so that a provider takes it.
+// Arguments are always checked against the schema as it was.
+type Change struct {
+	Pointer string `json:"pointer"` // JSON pointer (RFC 6901) into the schema; "" is the root
+	What    string `json:"what"`
+}
+
+// dialect is what a provider takes of JSON Schema. What is known to be refused
+// is adapted, everything else is sent as it came.
+type dialect struct {
+	tools      int            // in one request; 0: no limit is known
+	properties bool           // an object at the root needs properties
+	items      bool           // an array needs items
+	root       []string       // keywords that are refused at the root
+	keys       *regexp.Regexp // names of parameters
+	inline     bool           // references are refused
+	depth      int            // of nested schemas; 0: ours
+	maxItems   int            // sum of all maxItems; 0: any
+	only       []string       // keywords that are taken; nil: all
+}
+
+var (
+	unionKeys   = []string{"anyOf", "oneOf", "allOf"}
+	anthropicID = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+	geminiID    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+)
+
+// GeminiSubset names the dialect of Gemini's older form of schemas, parameters,
+// for models that do not take parametersJsonSchema.
+const GeminiSubset = "gemini-subset"
+
+// dialects are the rules by provider, from recorded rejections.
+var dialects = map[string]dialect{
+	"anthropic":         {properties: true, root: unionKeys, keys: anthropicID},
+	"openai":            {tools: 128, items: true, root: append(slices.Clip(unionKeys), "enum", "not")},
+	"openai-compatible": {tools: 128, items: true, root: append(slices.Clip(unionKeys), "enum", "not")},
+	"ollama":            {items: true, root: append(slices.Clip(unionKeys), "enum", "not"), inline: true},
+	"gemini":            {tools: 512, items: true, root: unionKeys, keys: geminiID, inline: true, depth: 24, maxItems: 960},
+	GeminiSubset: {tools: 512, items: true, root: unionKeys, keys: geminiID, inline: true, depth: 24, maxItems: 960,
+		only: strings.Fields("type format title description nullable enum items minItems maxItems properties minProperties maxProperties " +
+			"required minLength maxLength pattern minimum maximum anyOf default example propertyOrdering")},
+}
+
+// Providers returns the names whose rules are known, sorted.
+func Providers() []string { return slices.Sorted(maps.Keys(dialects)) }
+
+// MaxTools is the number of tools that a provider takes in one request; 0 where
+// no limit is known.
+func MaxTools(provider string) int { return dialects[provider].tools }
+
+// Portable returns a tool's schema as a provider takes it, and what was changed
+// for that. A provider without known rules gets it as it is. The error, of code
+// invalid, says why the tool cannot be sent at all.
+func Portable(provider string, schema json.RawMessage) (json.RawMessage, []Change, error) {
+	d, ok := dialects[provider]
+	if !ok {
+		return schema, nil, nil
+	}
+	p := porter{dialect: d, nodes: maxSchemaNodes}
+	if p.depth == 0 {
+		p.depth = maxSchemaDepth
+	}
+	root, ok := parseObject(schema)
+	if !ok {
+		return nil, nil, tenon.Errorf(tenon.CodeInvalid, "the schema is not an object")
+	}
+	p.root = root
+	root = p.flatten(root)
+	out, err := p.schema(root, "", 0)
+	if err != nil {
+		return nil, p.changes, tenon.Errorf(tenon.CodeInvalid, "%s", err.Error())
+	}
+	if p.inline {
+		out = out.without("$defs", "definitions")
+	}
+	if d.properties && !out.has("properties") {
+		out = out.set("properties", json.RawMessage("{}"))
+		p.note("", "an empty list of properties is added")
+	}
+	if len(p.changes) == 0 {
+		return schema, nil, nil
+	}
+	return out.raw(), p.changes, nil
+}
+
+// porter adapts one schema.
+type porter struct {
+	dialect
+	root    object
+	stack   []string // references that are being followed
+	nodes   int
+	sum     int // of maxItems so far
+	changes []Change
+}
+
+func (p *porter) note(pointer, format string, args ...any) {
+	if len(p.changes) < 1000 {
+		p.changes = append(p.changes, Change{pointer, fmt.Sprintf(format, args...)})
+	}
+}
+
+// flatten takes the keywords off the root that are refused there. Properties of
+// the branches become properties of the root, required where every branch (of
+// allOf: any branch) requires them.
+func (p *porter) flatten(root object) object {
+	for range 8 { // a root that is a reference, to a root that is one, …
+		ref := text(root.get("$ref"))
+		target, ok := p.find(ref)
+		if ref == "" || !ok {
+			break
+		}
+		for _, m := range root.without("$ref") {
+			target = target.set(m.key, m.value)
+		}
+		root = target
+		p.note("/$ref", "the reference at the root is replaced by what it leads to")
+	}
+	if !root.has("type") {
+		root = root.first("type", encode("object"))
+	}
+	for _, key := range p.dialect.root {
+		if !root.has(key) {
+			continue
+		}
+		if slices.Contains(unionKeys, key) {
+			root = p.unite(root, key)
+		}
+		root = root.without(key)
+		p.note("/"+key, "%s is not taken at the root; the properties of its branches stand beside each other", key)
+	}
+	return root
+}
+
+func (p *porter) unite(root object, key string) object {
+	var branches []json.RawMessage
+	if json.Unmarshal(root.get(key), &branches) != nil {
+		return root
+	}
+	props, _ := parseObject(root.get("properties"))
+	required := texts(root.get("required"))
+	counts := map[string]int{}
+	for _, raw := range branches {
+		b, _ := parseObject(raw)
+		if ref := text(b.get("$ref")); ref != "" {
+			b, _ = p.find(ref)
+		}
+		own, _ := parseObject(b.get("properties"))
+		for _, m := range own {
+			if !props.has(m.key) {
+				props = append(slices.Clip(props), m)
+			}
+		}
+		for _, r := range texts(b.get("required")) {
+			counts[r]++
+		}
+	}
+	for _, r := range slices.Sorted(maps.Keys(counts)) {
+		if (key == "allOf" || counts[r] == len(branches)) && props.has(r) && !slices.Contains(required, r) {
+			required = append(required, r)
+		}
+	}
+	return mustObject(withParameters(root, props, required))
+}
+
+// find follows a reference within the schema to an object.
+func (p *porter) find(ref string) (object, bool) {
+	node := p.root
+	rest, ok := strings.CutPrefix(ref, "#")
+	if !ok {
+		return nil, false
+	}
+	if rest == "" {
+		return p.root, true
+	}
+	raw := p.root.raw()
+	for _, k := range strings.Split(strings.TrimPrefix(rest, "/"), "/") {
+		k = strings.NewReplacer("~1", "/", "~0", "~", "%25", "%").Replace(k)
+		if node, ok = parseObject(raw); !ok || !node.has(k) {
+			return nil, false
+		}
+		raw = node.get(k)
+	}
+	return parseObject(raw)
+}
+
+// The keywords that hold schemas: one, a list of them, a map of them.
+var (
+	oneSchema  = []string{"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames", "unevaluatedItems", "unevaluatedProperties"}
+	listSchema = []string{"anyOf", "oneOf", "allOf", "prefixItems"}
+	mapSchema  = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
+)
+
+// schema adapts one node and everything below it.
+func (p *porter) schema(o object, at string, depth int) (object, error) {
+	if p.nodes--; p.nodes < 0 {
+		return nil, fmt.Errorf("with its references followed, the schema has more than %d nodes", maxSchemaNodes)
+	}
+	if depth > p.depth {
+		return nil, fmt.Errorf("the schema is nested deeper than the %d levels that are taken, at %s", p.depth, shorten(at, 200))
+	}
+	if o.has("$ref") {
+		return p.reference(o, at, depth)
+	}
+	o, err := p.node(o, at)
+	if err != nil {
+		return nil, err
+	}
+	o = slices.Clone(o)
+	for i, m := range o {
+		if o[i].value, err = p.below(m, at+"/"+pointerKey(m.key), depth); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+func (p *porter) below(m member, at string, depth int) (json.RawMessage, error) {
+	switch {
+	case slices.Contains(oneSchema, m.key):
+		return p.one(m.value, at, depth)
+	case slices.Contains(listSchema, m.key):
+		var list []json.RawMessage
+		if json.Unmarshal(m.value, &list) != nil {
+			return m.value, nil
+		}
+		for i := range list {
+			v, err := p.one(list[i], fmt.Sprintf("%s/%d", at, i), depth)
+			if err != nil {
+				return nil, err
+			}
+			list[i] = v
+		}
+		return encode(list), nil
+	case slices.Contains(mapSchema, m.key):
+		if p.inline && (m.key == "$defs" || m.key == "definitions") {
+			return m.value, nil // gone at the end
+		}
+		o, ok := parseObject(m.value)
+		if !ok {
+			return m.value, nil
+		}
+		for i, e := range o { // o was just parsed and is ours
+			if m.key == "properties" && p.keys != nil && !p.keys.MatchString(e.key) {
+				return nil, fmt.Errorf("the name of the parameter '%s' is not taken (%s)", shorten(e.key, 100), p.keys)
+			}
+			v, err := p.one(e.value, at+"/"+pointerKey(e.key), depth)
+			if err != nil {
+				return nil, err
+			}
+			o[i].value = v
+		}
+		return o.raw(), nil
+	}
+	return m.value, nil
+}
+
+// one adapts a schema that may be true or false as well.
+func (p *porter) one(raw json.RawMessage, at string, depth int) (json.RawMessage, error) {
+	o, ok := parseObject(raw)
+	if !ok {
+		return raw, nil
+	}
+	out, err := p.schema(o, at, depth+1)
+	if err != nil {
+		return nil, err
+	}
+	return out.raw(), nil
+}
+
+// reference follows a reference where it has to be followed. One that leads out
+// of the schema or nowhere, or back into itself a second time, is cut.
+func (p *porter) reference(o object, at string, depth int) (object, error) {
+	ref := text(o.get("$ref"))
+	target, ok := p.find(ref)
+	rest := o.without("$ref")
+	switch {
+	case !ok:
+		p.note(at, "the reference %q leads to nothing in the schema; any value is described", shorten(ref, 100))
+		return p.schema(rest, at, depth)
+	case !p.inline:
+		return o, nil
+	case slices.Contains(p.stack, ref):
+		p.note(at, "the schema refers to itself here; any value is described from this level on")
+		if t := target.get("type"); t != nil && !rest.has("type") {
+			rest = rest.first("type", t)
+		}
+		return p.schema(rest, at, depth)
+	}
+	p.stack = append(p.stack, ref)
+	defer func() { p.stack = p.stack[:len(p.stack)-1] }()
+	p.note(at, "the reference %q is replaced by what it leads to", shorten(ref, 100))
+	for _, m := range rest {
+		target = target.set(m.key, m.value)
+	}
+	return p.schema(target, at, depth)
+}
+
+func pointerKey(k string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(k) }
+
+// text returns a JSON string's value, "" for anything else.
+func text(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+func mustObject(raw json.RawMessage) object { o, _ := parseObject(raw); return o }
