@@ -42,6 +42,9 @@ var (
 // for models that do not take parametersJsonSchema.
 const GeminiSubset = "gemini-subset"
 
+// maxSentNodes bounds a schema whose references are followed.
+const maxSentNodes = 5000
+
 // dialects are the rules by provider, from recorded rejections.
 var dialects = map[string]dialect{
 	"anthropic":         {properties: true, root: unionKeys, keys: anthropicID},
@@ -69,7 +72,7 @@ func Portable(provider string, schema json.RawMessage) (json.RawMessage, []Chang
 	if !ok {
 		return schema, nil, nil
 	}
-	p := porter{dialect: d, nodes: maxSchemaNodes}
+	p := porter{dialect: d, nodes: maxSentNodes}
 	if p.depth == 0 {
 		p.depth = maxSchemaDepth
 	}
@@ -101,6 +104,7 @@ type porter struct {
 	dialect
 	root    object
 	stack   []string // references that are being followed
+	found   map[string]object
 	nodes   int
 	sum     int // of maxItems so far
 	changes []Change
@@ -175,25 +179,42 @@ func (p *porter) unite(root object, key string) object {
 	return mustObject(withParameters(root, props, required))
 }
 
-// find follows a reference within the schema to an object.
+// find follows a reference within the schema to an object. What was found once
+// is kept: a small schema can hold very many references.
 func (p *porter) find(ref string) (object, bool) {
-	node := p.root
+	if o, ok := p.found[ref]; ok {
+		return o, o != nil
+	}
+	o := p.lookup(ref)
+	if p.found == nil {
+		p.found = map[string]object{}
+	}
+	p.found[ref] = o
+	return o, o != nil
+}
+
+func (p *porter) lookup(ref string) object {
 	rest, ok := strings.CutPrefix(ref, "#")
-	if !ok {
-		return nil, false
+	switch {
+	case !ok:
+		return nil
+	case rest == "":
+		return p.root
 	}
-	if rest == "" {
-		return p.root, true
-	}
-	raw := p.root.raw()
+	node, raw := p.root, json.RawMessage(nil)
 	for _, k := range strings.Split(strings.TrimPrefix(rest, "/"), "/") {
 		k = strings.NewReplacer("~1", "/", "~0", "~", "%25", "%").Replace(k)
-		if node, ok = parseObject(raw); !ok || !node.has(k) {
-			return nil, false
+		if raw != nil {
+			if node, ok = parseObject(raw); !ok {
+				return nil
+			}
 		}
-		raw = node.get(k)
+		if raw = node.get(k); raw == nil {
+			return nil
+		}
 	}
-	return parseObject(raw)
+	o, _ := parseObject(raw)
+	return o
 }
 
 // The keywords that hold schemas: one, a list of them, a map of them.
@@ -206,7 +227,7 @@ var (
 // schema adapts one node and everything below it.
 func (p *porter) schema(o object, at string, depth int) (object, error) {
 	if p.nodes--; p.nodes < 0 {
-		return nil, fmt.Errorf("with its references followed, the schema has more than %d nodes", maxSchemaNodes)
+		return nil, fmt.Errorf("with its references followed, the schema has more than %d nodes", maxSentNodes)
 	}
 	if depth > p.depth {
 		return nil, fmt.Errorf("the schema is nested deeper than the %d levels that are taken, at %s", p.depth, shorten(at, 200))

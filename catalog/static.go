@@ -147,6 +147,11 @@ func overlaySchema(found, said json.RawMessage) (json.RawMessage, error) {
 			required = append(required, r)
 		}
 	}
+	for _, m := range over {
+		if !slices.Contains([]string{"type", "properties", "required", "additionalProperties"}, m.key) {
+			root = root.set(m.key, m.value)
+		}
+	}
 	root = root.set("properties", props.raw())
 	if !root.has("additionalProperties") && !root.has("patternProperties") && over.has("additionalProperties") {
 		root = root.set("additionalProperties", over.get("additionalProperties"))

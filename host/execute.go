@@ -54,8 +54,8 @@ func (h *Host) doModel(ctx context.Context, run string, a engine.Attempt, emit f
 		ctx, cancel = context.WithDeadline(ctx, p.Deadline)
 		defer cancel()
 	}
-	req := &tenon.Request{System: p.System, Messages: p.Messages, Tools: snapshot.Tools(), ToolChoice: p.ToolChoice}
-	h.log.Info("Sending request to provider: "+m.Name(), "run", run, "step", a.Step, "tools", len(snapshot.Tools()))
+	req := &tenon.Request{System: p.System, Messages: p.Messages, Tools: h.offered(snapshot, p.Model), ToolChoice: p.ToolChoice}
+	h.log.Info("Sending request to provider: "+m.Name(), "run", run, "step", a.Step, "tools", len(req.Tools))
 	start := time.Now()
 	r, err := h.generate(ctx, m, req, run, a.Step, emit)
 	switch {

@@ -5,11 +5,13 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/policy"
 )
 
@@ -147,6 +149,35 @@ func (h *Host) openSources() error {
 		h.sources[name] = s
 	}
 	return nil
+}
+
+// offered returns the tools as the provider of a model takes them. One that it
+// would refuse would cost the whole request, so it is left out, and told of.
+func (h *Host) offered(s *catalog.Snapshot, name string) []tenon.Tool {
+	provider, _, _ := strings.Cut(name, "/")
+	if c, ok := h.config.Models[name]; ok {
+		provider = c.Provider
+	}
+	tools, out := s.For(Dialect(provider))
+	for _, w := range out {
+		h.log.Warn("a tool is not offered: "+w.Reason, "server", w.Server, "tool", w.Remote, "model", name)
+	}
+	return tools
+}
+
+// Dialect returns the name of the schema rules that hold for a provider; see
+// [catalog.Providers]. Scripts take everything.
+func Dialect(provider string) string {
+	p, known := model.Lookup(provider)
+	switch {
+	case !known || p.Wire == model.WireScript:
+		return ""
+	case slices.Contains(catalog.Providers(), provider):
+		return provider
+	case p.Wire == model.WireAnthropic:
+		return "anthropic"
+	}
+	return "openai-compatible"
 }
 
 // start begins a run with a snapshot, nil for none, which is stored in the same
