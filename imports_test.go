@@ -33,6 +33,7 @@ var arrows = map[string][]string{
 
 	"model":           {"internal/sse"},
 	"model/anthropic": {"model", "internal/sse"},
+	"model/gemini":    {"model"},
 	"model/openai":    {"model", "internal/sse"},
 	"model/script":    {"model"},
 	"record":          {"model", "model/anthropic"},
@@ -45,11 +46,12 @@ var arrows = map[string][]string{
 	"engine/enginetest": {"engine"},
 
 	"config": {"agent", "catalog", "model", "policy", "servers"},
-	"host": {"agent", "catalog", "config", "engine", "engine/local", "model", "model/anthropic", "model/openai",
+	"host": {"agent", "catalog", "config", "engine", "engine/local", "model", "model/anthropic", "model/gemini", "model/openai",
 		"model/script", "policy", "record", "servers", "store", "store/sqlite", "internal/patience"},
 
 	"httpapi": {"engine", "host", "internal/sse"},
 
+	"internal/history":    {},
 	"internal/testserver": {"mcp", "transport", "jsonrpc"},
 	"internal/clitest":    {},
 	"cmd/tenon":           {"agent", "catalog", "config", "engine", "host", "httpapi", "internal/testserver", "model/script", "servers"},

@@ -253,7 +253,7 @@ func TestStarter(t *testing.T) {
 			if c, err = Parse("tenon.yaml", []byte(on), Options{Dir: t.TempDir(), LookupEnv: env()}); err != nil {
 				t.Fatalf("%v\n%s", err, on)
 			}
-			if len(c.Servers) != 3 || len(c.Models) != 5 || len(c.Secrets) != 1 {
+			if len(c.Servers) != 3 || len(c.Models) != 6 || len(c.Secrets) != 1 {
 				t.Errorf("%d servers, %d models, %d secrets:\n%s", len(c.Servers), len(c.Models), len(c.Secrets), on)
 			}
 		})

@@ -21,7 +21,8 @@ type Hints struct {
 
 var starterModels = []struct{ name, provider, model, extra, note string }{
 	{"claude", "anthropic", "claude-sonnet-4-5", "api_key: {env: ANTHROPIC_API_KEY}", "https://console.anthropic.com"},
-	{"gpt", "openai", "gpt-5", "api_key: {env: OPENAI_API_KEY}", "https://platform.openai.com"},
+	{"gpt", "openai", "gpt-5", "api: responses, api_key: {env: OPENAI_API_KEY}", "https://platform.openai.com"},
+	{"gemini", "gemini", "gemini-2.5-flash", "api_key: {env: GEMINI_API_KEY}", "https://aistudio.google.com"},
 	{"local", "ollama", "llama3.2", "", "a model on this machine: ollama serve"},
 	{"other", "openai-compatible", "NAME", "base_url: http://127.0.0.1:8000/v1", "any server that speaks OpenAI's API"},
 	{"scripted", "script", "", "path: steps.yaml", "no model at all: the answers stand in a file"},

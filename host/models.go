@@ -121,7 +121,7 @@ func (m *models) choose(ctx context.Context, question, agent string) (string, er
 	if name, ok := DetectModel(ctx, m.h.cfg.LookupEnv, false); ok {
 		return name, nil
 	}
-	return "", tenon.Errorf(tenon.CodeConfig, "there is no model: set ANTHROPIC_API_KEY or OPENAI_API_KEY, add an entry to models in tenon.yaml, or name one with --model provider/name")
+	return "", tenon.Errorf(tenon.CodeConfig, "there is no model: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, add an entry to models in tenon.yaml, or name one with --model provider/name")
 }
 
 // priced returns the settings of a model by name, with its price where one is
@@ -207,6 +207,7 @@ var localServers = []struct{ provider, url, list string }{
 var defaultModels = []struct{ env, name string }{
 	{"ANTHROPIC_API_KEY", "anthropic/claude-sonnet-4-5"},
 	{"OPENAI_API_KEY", "openai/gpt-5"},
+	{"GEMINI_API_KEY", "gemini/gemini-2.5-flash"},
 }
 
 // probeTimeout bounds the look for a local model.

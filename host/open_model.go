@@ -9,6 +9,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/model/anthropic"
+	"github.com/tenonhq/tenon/model/gemini"
 	"github.com/tenonhq/tenon/model/openai"
 	"github.com/tenonhq/tenon/model/script"
 )
@@ -26,14 +27,19 @@ func (m *models) make(ctx context.Context, name string) (opened, error) {
 		return opened{}, err
 	}
 	m.h.redactor.Add(c.APIKey)
-	p, _ := model.Lookup(c.Provider)
 	env := model.Env{Transport: m.transport()}
-	switch p.Wire {
+	switch c.Wire() {
 	case model.WireAnthropic:
 		o, err := anthropic.New(c, env)
 		return opened{Model: o}, err
 	case model.WireChat:
 		o, err := openai.New(c, env)
+		return opened{Model: o}, err
+	case model.WireResponses:
+		o, err := openai.NewResponses(c, env)
+		return opened{Model: o}, err
+	case model.WireGemini:
+		o, err := gemini.New(c, env)
 		return opened{Model: o}, err
 	case model.WireScript:
 		o, err := script.New(c)

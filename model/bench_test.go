@@ -10,13 +10,11 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/model"
-	"github.com/tenonhq/tenon/model/anthropic"
-	"github.com/tenonhq/tenon/model/openai"
 )
 
-// history returns a conversation of n turns, each a call and its result of
+// turns returns a conversation of n turns, each a call and its result of
 // about a kilobyte.
-func history(n int) []*tenon.Message {
+func turns(n int) []*tenon.Message {
 	msgs := []*tenon.Message{tenon.UserMessage("do it")}
 	body := bytes.Repeat([]byte("result of a tool "), 60)
 	for i := range n {
@@ -32,10 +30,10 @@ func history(n int) []*tenon.Message {
 // at most twice turn 10).
 func BenchmarkEncodeTurn(b *testing.B) {
 	tools := []tenon.Tool{{Name: "get_weather", Description: "Weather", Input: json.RawMessage(`{"type":"object"}`)}}
-	for _, wire := range []string{"anthropic", "chat"} {
+	for wire := range wires {
 		for _, n := range []int{10, 200} {
 			b.Run(fmt.Sprintf("%s/turn%d", wire, n), func(b *testing.B) {
-				old := history(n - 1)
+				old := turns(n - 1)
 				b.ReportAllocs()
 				for b.Loop() {
 					b.StopTimer()
@@ -49,7 +47,7 @@ func BenchmarkEncodeTurn(b *testing.B) {
 							b.Fatal(err)
 						}
 					}
-					req.Messages = append(old[:len(old):len(old)], history(1)[1:]...)
+					req.Messages = append(old[:len(old):len(old)], turns(1)[1:]...)
 					b.StartTimer()
 					if _, err := m.EncodedLen(req); err != nil {
 						b.Fatal(err)
@@ -97,10 +95,7 @@ func BenchmarkParse(b *testing.B) {
 		}
 	}
 	for _, r := range all {
-		parse := model.Parser(anthropic.Parse)
-		if r.wire == "chat" {
-			parse = openai.ParseChat
-		}
+		parse := wires[r.wire]
 		var size int64
 		for _, e := range r.events {
 			size += int64(len(e))

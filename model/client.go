@@ -66,7 +66,7 @@ func NewClient(cfg Config, wire string, env Env) (*Client, error) {
 		return nil, err
 	}
 	p, _ := Lookup(cfg.Provider)
-	if p.Wire != wire {
+	if cfg.Wire() != wire {
 		return nil, tenon.Errorf(tenon.CodeConfig, "%s: provider %s does not speak %s", cfg.key("provider"), p.Name, wire)
 	}
 	own := cfg.BaseURL == ""

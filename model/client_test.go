@@ -39,12 +39,13 @@ type provider struct {
 	replies []reply
 	asked   int
 	bodies  []string
+	paths   []string
 	slept   []time.Duration
 }
 
 func (p *provider) RoundTrip(req *http.Request) (*http.Response, error) {
 	body, _ := io.ReadAll(req.Body)
-	p.bodies = append(p.bodies, string(body))
+	p.bodies, p.paths = append(p.bodies, string(body)), append(p.paths, req.URL.Path)
 	r := p.replies[min(p.asked, len(p.replies)-1)]
 	p.asked++
 	if r.err != nil {

@@ -23,9 +23,11 @@ type Config struct {
 	Name string `yaml:"-"`
 
 	// Who serves the model.
-	Provider string `yaml:"provider" enum:"anthropic,openai,ollama,openai-compatible,llamacpp,script" later:"gemini"`
+	Provider string `yaml:"provider" enum:"anthropic,openai,gemini,ollama,openai-compatible,llamacpp,script"`
 	// The provider's name for the model.
 	Model string `yaml:"model"`
+	// Which API of OpenAI's is spoken to providers that have one of them: chat (Chat Completions) or responses. With responses reasoning models keep their thoughts between tool calls; nothing is stored at the provider.
+	API string `yaml:"api" enum:"chat,responses" default:"chat"`
 	// Address of the API, without the last part such as `/chat/completions`.
 	BaseURL string `yaml:"base_url" default:"provider's"`
 	// Key of the API.
@@ -51,6 +53,12 @@ type Config struct {
 	// Differences of a server from its provider's entry in the table.
 	Quirks QuirkConfig `yaml:"quirks"`
 }
+
+// The values of [Config.API].
+const (
+	APIChat      = "chat"
+	APIResponses = "responses"
+)
 
 // The defaults of [Config].
 const (
@@ -99,6 +107,10 @@ func (c Config) Check() error {
 		return bad("price", "%s", c.Price.bad())
 	case p.Wire == WireScript:
 		return nil
+	case c.API != "" && p.Wire != WireChat:
+		return bad("api", "provider %s has one API only", c.Provider)
+	case c.API != "" && c.API != APIChat && c.API != APIResponses:
+		return bad("api", "'%s' is none of chat, responses", c.API)
 	case c.Model == "":
 		return bad("model", "no model; name one that %s serves", c.Provider)
 	case c.BaseURL == "" && p.BaseURL == "":

@@ -9,9 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/history"
 	"github.com/tenonhq/tenon/model"
-	"github.com/tenonhq/tenon/model/anthropic"
-	"github.com/tenonhq/tenon/model/openai"
 )
 
 // turn is one scripted answer of a provider, in no wire format.
@@ -37,6 +36,14 @@ func (x turn) stream(wire string) string {
 		event("[DONE]")
 		return b.String()
 	}
+	if wire == "responses" {
+		x.responses(event)
+		return b.String()
+	}
+	if wire == "gemini" {
+		x.gemini(event)
+		return b.String()
+	}
 	event(`{"type":"message_start","message":{"id":"m","content":[],"usage":{"input_tokens":11,"output_tokens":1}}}`)
 	if x.text != "" {
 		event(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`)
@@ -54,6 +61,46 @@ func (x turn) stream(wire string) string {
 	return b.String()
 }
 
+func (x turn) responses(event func(string, ...any)) {
+	event(`{"type":"response.created","response":{"id":"r","status":"in_progress"}}`)
+	n := 0
+	if x.text != "" {
+		event(`{"type":"response.output_item.added","output_index":0,"item":{"id":"msg_1","type":"message","role":"assistant","content":[]}}`)
+		event(`{"type":"response.output_text.delta","output_index":0,"delta":%q}`, x.text)
+		event(`{"type":"response.output_item.done","output_index":0,"item":{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":%q,"annotations":[]}]}}`, x.text)
+		n++
+	}
+	for _, c := range x.calls {
+		event(`{"type":"response.output_item.added","output_index":%d,"item":{"id":"fc_%d","type":"function_call","call_id":%q,"name":%q,"arguments":""}}`, n, n, c[0], c[1])
+		event(`{"type":"response.function_call_arguments.delta","output_index":%d,"delta":%q}`, n, c[2])
+		event(`{"type":"response.output_item.done","output_index":%d,"item":{"id":"fc_%d","type":"function_call","status":"completed","call_id":%q,"name":%q,"arguments":%q}}`, n, n, c[0], c[1], c[2])
+		n++
+	}
+	status, details := "completed", "null"
+	if x.stop == tenon.StopMaxTokens {
+		status, details = "incomplete", `{"reason":"max_output_tokens"}`
+	}
+	event(`{"type":"response.%s","response":{"id":"r","status":"%s","incomplete_details":%s,"usage":{"input_tokens":11,"output_tokens":7}}}`, status, status, details)
+}
+
+func (x turn) gemini(event func(string, ...any)) {
+	if x.text != "" {
+		event(`{"candidates":[{"content":{"role":"model","parts":[{"text":%q}]}}]}`, x.text)
+	}
+	for i, c := range x.calls {
+		signature := ""
+		if i == 0 {
+			signature = `,"thoughtSignature":"c2ln"`
+		}
+		event(`{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"id":%q,"name":%q,"args":%s}%s}]}}]}`, c[0], c[1], c[2], signature)
+	}
+	word := map[tenon.StopReason]string{tenon.StopMaxTokens: "MAX_TOKENS"}[x.stop]
+	if word == "" {
+		word = "STOP"
+	}
+	event(`{"candidates":[{"finishReason":%q}],"usageMetadata":{"promptTokenCount":11,"candidatesTokenCount":7}}`, word)
+}
+
 // seen is what a request says, whatever its wire: role, text, ids of calls and
 // results in order.
 func seen(t *testing.T, wire, body string) []string {
@@ -68,11 +115,58 @@ func seen(t *testing.T, wire, body string) []string {
 			} `json:"tool_calls"`
 			ToolCallID string `json:"tool_call_id"`
 		}
+		Input []struct {
+			Type, Role, Name, Arguments, Output string
+			CallID                              string `json:"call_id"`
+			Content                             json.RawMessage
+		}
+		Contents []struct {
+			Role  string
+			Parts []struct {
+				Text         string
+				FunctionCall *struct {
+					ID, Name string
+					Args     json.RawMessage
+				}
+				FunctionResponse *struct {
+					ID       string
+					Response map[string]string
+				}
+			}
+		}
 	}
 	if err := json.Unmarshal([]byte(body), &req); err != nil {
 		t.Fatal(err)
 	}
 	var out []string
+	for _, it := range req.Input {
+		switch it.Type {
+		case "function_call":
+			out = append(out, "call "+it.CallID+" "+it.Name+" "+it.Arguments)
+		case "function_call_output":
+			out = append(out, "result "+it.CallID+" "+strings.TrimPrefix(it.Output, "Error: "))
+		default:
+			var s string
+			var list []struct{ Text string }
+			if json.Unmarshal(it.Content, &s) != nil && json.Unmarshal(it.Content, &list) == nil {
+				s = list[0].Text
+			}
+			out = append(out, it.Role+" "+s)
+		}
+	}
+	for _, c := range req.Contents {
+		for _, p := range c.Parts {
+			switch {
+			case p.FunctionCall != nil:
+				out = append(out, "call "+p.FunctionCall.ID+" "+p.FunctionCall.Name+" "+string(p.FunctionCall.Args))
+			case p.FunctionResponse != nil:
+				r := p.FunctionResponse.Response
+				out = append(out, "result "+p.FunctionResponse.ID+" "+strings.TrimPrefix(r["output"]+r["error"], "Error: "))
+			default:
+				out = append(out, map[string]string{"user": "user ", "model": "assistant "}[c.Role]+p.Text)
+			}
+		}
+	}
 	for _, m := range req.Messages {
 		if wire == "chat" {
 			var s string
@@ -130,24 +224,13 @@ func Test_RA29_FiveConversations(t *testing.T) {
 		"limit":      {[]turn{{text: "It goes on and", stop: tenon.StopMaxTokens}}, false, []string{"user hi"}},
 	}
 	for name, c := range conversations {
-		for _, wire := range []string{"anthropic", "chat"} {
+		for wire := range wires {
 			t.Run(name+"/"+wire, func(t *testing.T) {
 				p := &provider{}
 				for _, x := range c.turns {
 					p.replies = append(p.replies, reply{body: x.stream(wire)})
 				}
-				cfg := model.Config{Provider: "anthropic", Model: "m", BaseURL: "http://localhost"}
-				var m tenon.Model
-				var err error
-				if wire == "chat" {
-					cfg.Provider = "openai-compatible"
-					m, err = openai.New(cfg, p.env())
-				} else {
-					m, err = anthropic.New(cfg, p.env())
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				m := adapter(t, wire, model.Config{Model: "m", BaseURL: "http://localhost", APIKey: tenon.NewSecret("k")}, p.env())
 				msgs := []*tenon.Message{tenon.UserMessage("hi")}
 				for _, x := range c.turns {
 					a, err := generate(t.Context(), m, &tenon.Request{Messages: msgs})
@@ -169,6 +252,11 @@ func Test_RA29_FiveConversations(t *testing.T) {
 						t.Errorf("usage:\n%s", d)
 					}
 					msgs = append(msgs, a.resp.Message, answer)
+				}
+				for i, body := range p.bodies {
+					if err := history.Check(p.paths[i], []byte(body)); err != nil {
+						t.Errorf("request %d would be refused: %v", i, err)
+					}
 				}
 				if d := cmp.Diff(c.want, seen(t, wire, p.bodies[len(p.bodies)-1])); d != "" {
 					t.Errorf("last request (-want +got):\n%s", d)

@@ -14,7 +14,6 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/model/anthropic"
-	"github.com/tenonhq/tenon/model/openai"
 )
 
 // capture keeps the last request and answers nothing of use.
@@ -22,12 +21,13 @@ type capture struct {
 	body   []byte
 	header http.Header
 	url    string
+	path   string
 	length int64
 }
 
 func (c *capture) RoundTrip(req *http.Request) (*http.Response, error) {
 	c.body, _ = io.ReadAll(req.Body)
-	c.header, c.url, c.length = req.Header, req.URL.String(), req.ContentLength
+	c.header, c.url, c.path, c.length = req.Header, req.URL.String(), req.URL.Path, req.ContentLength
 	return &http.Response{StatusCode: 400, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"error":"no"}`)), Request: req}, nil
 }
 
@@ -35,21 +35,19 @@ func (c *capture) RoundTrip(req *http.Request) (*http.Response, error) {
 func send(t testing.TB, wire string, cfg model.Config, req *tenon.Request) *capture {
 	t.Helper()
 	c := &capture{}
-	cfg.Model = "m"
-	var m tenon.Model
-	var err error
+	if cfg.Model == "" {
+		cfg.Model = "m"
+	}
 	if wire == "anthropic" {
-		cfg.Provider, cfg.APIKey = "anthropic", tenon.NewSecret("k")
-		m, err = anthropic.New(cfg, model.Env{Transport: c})
-	} else {
-		if cfg.Provider == "" {
-			cfg.Provider, cfg.BaseURL = "openai-compatible", "http://localhost/v1"
-		}
-		m, err = openai.New(cfg, model.Env{Transport: c})
+		cfg.Provider = "anthropic"
 	}
-	if err != nil {
-		t.Fatal(err)
+	if cfg.APIKey.IsZero() {
+		cfg.APIKey = tenon.NewSecret("k")
 	}
+	if cfg.Provider == "" && cfg.BaseURL == "" && wire != "anthropic" {
+		cfg.BaseURL = "http://localhost/v1"
+	}
+	m := adapter(t, wire, cfg, model.Env{Transport: c})
 	_, _ = generate(t.Context(), m, req)
 	if !json.Valid(c.body) || c.length != int64(len(c.body)) {
 		t.Errorf("the body has %d bytes, announced are %d: %s", len(c.body), c.length, c.body)
@@ -91,8 +89,9 @@ func Test_RA24_NativeBlocks(t *testing.T) {
 		},
 		Tools: []tenon.Tool{{Name: "get_weather", Description: "Weather", Input: json.RawMessage(`{"type": "object", "properties": {"location": {"type": "string"}}}`)}},
 	}
-	golden(t, "anthropic", sent(t, "anthropic", model.Config{}, req))
-	golden(t, "chat", sent(t, "chat", model.Config{}, req))
+	for wire := range wires {
+		golden(t, wire, sent(t, wire, model.Config{}, req))
+	}
 }
 
 func golden(t *testing.T, name, got string) {
@@ -222,7 +221,7 @@ func TestSwitchesInTheRequest(t *testing.T) {
 func TestAddressesAndHeaders(t *testing.T) {
 	key := tenon.NewSecret("sk-1")
 	for _, c := range []struct{ wire, base, url, header, value string }{
-		{"anthropic", "", "https://api.anthropic.com/v1/messages", "X-Api-Key", "k"},
+		{"anthropic", "", "https://api.anthropic.com/v1/messages", "X-Api-Key", "sk-1"},
 		{"anthropic", "http://h:1/v1/", "http://h:1/v1/messages", "Anthropic-Version", "2023-06-01"},
 		{"chat", "http://h:1/v1/", "http://h:1/v1/chat/completions", "Authorization", "Bearer sk-1"},
 		{"chat", "http://h:1/api/chat/completions", "http://h:1/api/chat/completions", "X-Team", "demo"},

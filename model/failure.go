@@ -195,8 +195,20 @@ func (f *Failure) classify() {
 	if f.billing() {
 		f.Code, f.Retry = tenon.CodeModel, false
 	}
-	if f.Code == tenon.CodeModel && s < 500 && strings.Contains(f.Message, "prompt is too long") {
-		f.Code = tenon.CodeTooLarge
+	if f.Code != tenon.CodeModel || s >= 500 {
+		return
+	}
+	for words, code := range map[string]tenon.Code{
+		"prompt is too long":                   tenon.CodeTooLarge, // Anthropic
+		"exceeds the maximum number of tokens": tenon.CodeTooLarge, // Gemini
+		"exceeds the context window":           tenon.CodeTooLarge, // Responses
+		"exceed the available context size":    tenon.CodeTooLarge, // llama.cpp
+		"exceeds the available context size":   tenon.CodeTooLarge,
+		"API key not valid":                    tenon.CodeAuth, // Gemini says so with status 400
+	} {
+		if strings.Contains(f.Message, words) {
+			f.Code = code
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/model/anthropic"
+	"github.com/tenonhq/tenon/model/gemini"
 	"github.com/tenonhq/tenon/model/openai"
 )
 
@@ -51,7 +52,7 @@ func fuzzParser(f *testing.F, wire string, parse model.Parser) {
 			}
 		}
 		req := &tenon.Request{Messages: []*tenon.Message{tenon.UserMessage("q"), resp.Message}}
-		for _, w := range []string{"anthropic", "chat"} {
+		for w := range wires {
 			_ = sent(t, w, model.Config{BaseURL: "http://localhost", Quirks: model.QuirkConfig{
 				EchoReasoning: []string{model.ReasoningContent, model.Reasoning, model.ReasoningDetails}}}, req)
 		}
@@ -64,6 +65,10 @@ func fuzzParser(f *testing.F, wire string, parse model.Parser) {
 func FuzzAnthropicStream(f *testing.F) { fuzzParser(f, "anthropic", anthropic.Parse) }
 
 func FuzzChatStream(f *testing.F) { fuzzParser(f, "chat", openai.ParseChat) }
+
+func FuzzResponsesStream(f *testing.F) { fuzzParser(f, "responses", openai.ParseResponses) }
+
+func FuzzGeminiStream(f *testing.F) { fuzzParser(f, "gemini", gemini.Parse) }
 
 // FuzzFields holds the scanner to encoding/json over valid input, and to no
 // panic over all input.

@@ -65,6 +65,32 @@ func TestHandMadeStreams(t *testing.T) {
 		"chat-bad-arguments":       `tool_use(tool_calls) text:"a😀b" f!{oops none{} [a tool call without a name is left out]`,
 		"chat-only-done":           "protocol: openai-compatible/m: the answer was cut off: the stream ended before a finish_reason",
 	}
+	const responses = " usage 17/9 r5 w0 t4"
+	for name, text := range map[string]string{
+		"responses-refusal":       `content_filter(completed) text:"I cannot help."` + responses,
+		"responses-half-call":     `max_tokens(max_output_tokens) whole{"a":1}` + responses + " [the call of half was cut off and is left out]",
+		"responses-cut-text":      `max_tokens(max_output_tokens) text:"It goes on"` + responses,
+		"responses-filter":        "content_filter(content_filter)" + responses,
+		"responses-no-items":      `tool_use(completed) text:"whole at the end" f{"n":9007199254740993}` + responses,
+		"responses-bad-arguments": `tool_use(completed) f!{oops g{} opaque:{"type": "hologram", "n": 9007199254740993}` + responses + " [a tool call without a name is left out]",
+		"responses-flat-error":    "model_error: openai-compatible/m: server_error: The server had an error",
+		"responses-rate":          "rate_limited: openai-compatible/m: rate_limit_exceeded: Slow down; try again later",
+		"responses-context":       "too_large: openai-compatible/m: context_length_exceeded: Your input exceeds the context window of this model.",
+		"responses-cut-off":       "protocol: openai-compatible/m: the answer was cut off: the stream ended before response.completed",
+		"gemini-max-tokens":       `max_tokens(MAX_TOKENS) text:"It goes on"` + responses,
+		"gemini-safety":           `content_filter(SAFETY) text:"How to"`,
+		"gemini-blocked":          "content_filter(PROHIBITED_CONTENT) usage 17/0 r0 w0 t0",
+		"gemini-malformed-call":   "bad_call(MALFORMED_FUNCTION_CALL)" + responses + " [Malformed function call: print(x)]",
+		"gemini-half-call":        `max_tokens(MAX_TOKENS) whole{"a": 1} [the call of half was cut off and is left out]`,
+		"gemini-parts": `stop(STOP) thinking:"Smile 😀 <&>" text:"Hi" opaque:{"executableCode": {"language": "PYTHON", "code": "9007199254740993"}} ` +
+			`opaque:{"text": "", "thoughtSignature": "c2ln"}`,
+		"gemini-pieces":   `tool_use(STOP) f{"a":{"b c":[null,9007199254740993]},"s":"xy","t":true,"n":null}`,
+		"gemini-bad-path": "protocol: gemini/m: arguments have more than 16384 values",
+		"gemini-error":    "model_error: gemini/m: HTTP 503: UNAVAILABLE: The model is overloaded.",
+		"gemini-cut-off":  "protocol: gemini/m: the answer was cut off: the stream ended before a finishReason",
+	} {
+		want[name] = text
+	}
 	files, err := filepath.Glob("testdata/*-handmade.sse")
 	if err != nil || len(files) != len(want) {
 		t.Fatalf("%d files for %d cases, %v", len(files), len(want), err)
@@ -136,6 +162,12 @@ func Test_RA13_StopReasons(t *testing.T) {
 			"refusal": "content_filter", "pause_turn": "pause", "model_context_window_exceeded": "context_full", "bored": "stop"},
 		"chat": {"stop": "stop", "length": "max_tokens", "tool_calls": "tool_use", "function_call": "tool_use",
 			"content_filter": "content_filter", "bored": "stop"},
+		"responses": {"completed": "stop", "called": "tool_use", "max_output_tokens": "max_tokens", "content_filter": "content_filter",
+			"steered": "pause", "max_messages": "pause", "bored": "stop"},
+		"gemini": {"STOP": "stop", "TOOLS": "tool_use", "MAX_TOKENS": "max_tokens", "SAFETY": "content_filter", "RECITATION": "content_filter",
+			"BLOCKLIST": "content_filter", "PROHIBITED_CONTENT": "content_filter", "SPII": "content_filter", "IMAGE_SAFETY": "content_filter",
+			"LANGUAGE": "content_filter", "CONTINUATION": "pause", "MALFORMED_FUNCTION_CALL": "bad_call", "UNEXPECTED_TOOL_CALL": "bad_call",
+			"TOO_MANY_TOOL_CALLS": "bad_call", "OTHER": "error", "BORED": "stop"},
 	} {
 		for word, want := range words {
 			t.Run(wire+"/"+word, func(t *testing.T) {
@@ -148,6 +180,16 @@ func Test_RA13_StopReasons(t *testing.T) {
 							`data: {"type":"content_block_stop","index":0}`+"\n\n") +
 						fmt.Sprintf(`data: {"type":"message_delta","delta":{"stop_reason":%q}}`+"\n\n", word) +
 						`data: {"type":"message_stop"}` + "\n\n"
+				}
+				switch {
+				case wire == "responses" && (want == "stop" || call):
+					body = pick(call, `data: {"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}}`+"\n\n") +
+						fmt.Sprintf(`data: {"type":"response.completed","response":{"status":%q}}`+"\n\n", word)
+				case wire == "responses":
+					body = fmt.Sprintf(`data: {"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":%q}}}`+"\n\n", word)
+				case wire == "gemini":
+					body = fmt.Sprintf(`data: {"candidates":[{"content":{"parts":[{"text":"x"}%s]},"finishReason":%q}]}`+"\n\n",
+						pick(call, `,{"functionCall":{"name":"f"}}`), word)
 				}
 				a, err := generate(t.Context(), open(t, wire, "http://localhost",
 					model.Env{Transport: fixed(func() io.Reader { return strings.NewReader(body) })}), question)

@@ -10,6 +10,8 @@ import (
 const (
 	WireAnthropic = "anthropic"
 	WireChat      = "openai-chat"
+	WireResponses = "openai-responses"
+	WireGemini    = "gemini"
 	WireScript    = "script"
 )
 
@@ -26,6 +28,7 @@ type Provider struct {
 var providers = [...]Provider{
 	{"anthropic", WireAnthropic, "https://api.anthropic.com", "ANTHROPIC_API_KEY", true},
 	{"openai", WireChat, "https://api.openai.com/v1", "OPENAI_API_KEY", true},
+	{"gemini", WireGemini, "https://generativelanguage.googleapis.com", "GEMINI_API_KEY", true},
 	{"ollama", WireChat, "http://127.0.0.1:11434/v1", "", false},
 	{"llamacpp", WireChat, "http://127.0.0.1:8080/v1", "", false},
 	{"openai-compatible", WireChat, "", "", false},
@@ -51,6 +54,16 @@ func ProviderNames() []string {
 	return names
 }
 
+// Wire names the adapter that speaks to the entry's provider, or is "" where
+// there is no such provider.
+func (c Config) Wire() string {
+	p, _ := Lookup(c.Provider)
+	if p.Wire == WireChat && c.API == APIResponses {
+		return WireResponses
+	}
+	return p.Wire
+}
+
 // Quirks are the switches by which servers of one wire format differ. The
 // values come from recorded streams; a user overrides them in
 // models.NAME.quirks.
@@ -69,6 +82,9 @@ type Quirks struct {
 	Audio bool
 	// Cache asks for prompt caching (Anthropic's top-level cache_control).
 	Cache bool
+	// EncryptedReasoning asks the Responses API for reasoning that can go back
+	// although nothing is kept there; models that do not reason refuse the wish.
+	EncryptedReasoning bool
 }
 
 // QuirkConfig is models.NAME.quirks: it overrides the table for servers that
@@ -86,6 +102,8 @@ type QuirkConfig struct {
 	Audio *bool `yaml:"audio" default:"false"`
 	// Prompt caching by cache_control, as Anthropic's own API has it.
 	Cache *bool `yaml:"cache" default:"provider's"`
+	// true: ask for encrypted reasoning, which goes back with the next request (`api: responses`).
+	EncryptedReasoning *bool `yaml:"encrypted_reasoning" default:"provider's, by the model's name"`
 }
 
 // The members for reasoning in the chat format, in the order they are looked for.
@@ -102,15 +120,17 @@ var hostQuirks = [...]struct {
 	change func(*Quirks)
 }{
 	{"api.anthropic.com", func(q *Quirks) { q.Cache = true }},
-	{"api.openai.com", func(q *Quirks) { q.MaxTokensField = "max_completion_tokens" }},
-	{"openai.azure.com", func(q *Quirks) { q.MaxTokensField = "max_completion_tokens" }},
-	{"cognitiveservices.azure.com", func(q *Quirks) { q.MaxTokensField = "max_completion_tokens" }},
+	{"api.openai.com", openAI},
+	{"openai.azure.com", openAI},
+	{"cognitiveservices.azure.com", openAI},
 	{"api.x.ai", echo(ReasoningContent)},
 	{"api.z.ai", echo(ReasoningContent)},
 	{"api.avian.io", echo(ReasoningContent)},
 	{"openrouter.ai", echo(Reasoning, ReasoningDetails)},
 	{"ai-gateway.vercel.sh", echo(Reasoning, ReasoningDetails)},
 }
+
+func openAI(q *Quirks) { q.MaxTokensField, q.EncryptedReasoning = "max_completion_tokens", true }
 
 func echo(members ...string) func(*Quirks) {
 	return func(q *Quirks) { q.EchoReasoning = members }
@@ -124,6 +144,9 @@ func (c Config) ResolvedQuirks() Quirks {
 	if c.Provider == "llamacpp" {
 		q.EchoReasoning = []string{ReasoningContent}
 	}
+	if c.Provider == "gemini" {
+		q.Audio = true
+	}
 	if u, err := url.Parse(c.BaseURL); err == nil {
 		best := 0
 		for _, h := range hostQuirks {
@@ -133,6 +156,9 @@ func (c Config) ResolvedQuirks() Quirks {
 				h.change(&q)
 			}
 		}
+	}
+	if !reasons(c.Model) {
+		q.EncryptedReasoning = false
 	}
 	o := c.Quirks
 	if o.MaxTokensField != "" {
@@ -144,10 +170,22 @@ func (c Config) ResolvedQuirks() Quirks {
 	for _, f := range []struct {
 		to   *bool
 		from *bool
-	}{{&q.StreamOptions, o.StreamOptions}, {&q.Images, o.Images}, {&q.Audio, o.Audio}, {&q.Cache, o.Cache}} {
+	}{{&q.StreamOptions, o.StreamOptions}, {&q.Images, o.Images}, {&q.Audio, o.Audio}, {&q.Cache, o.Cache},
+		{&q.EncryptedReasoning, o.EncryptedReasoning}} {
 		if f.from != nil {
 			*f.to = *f.from
 		}
 	}
 	return q
+}
+
+// reasons reports whether a model of OpenAI's reasons, by its name: all do but
+// the older ones and those for chat.
+func reasons(name string) bool {
+	for _, old := range []string{"gpt-3", "gpt-4", "chatgpt", "ft:gpt-3", "ft:gpt-4"} {
+		if strings.HasPrefix(name, old) {
+			return false
+		}
+	}
+	return !strings.Contains(name, "-chat")
 }

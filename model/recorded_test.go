@@ -18,7 +18,7 @@ import (
 // repository; see the reference page about models, section 11.
 type recorded struct {
 	name     string
-	wire     string   // "anthropic" or "chat"
+	wire     string   // "anthropic", "chat", "responses" or "gemini"
 	events   []string // the payloads, [DONE] included
 	body     []byte   // as it goes over the wire
 	next     []byte   // the request that followed in the recording, or nil
@@ -27,7 +27,7 @@ type recorded struct {
 
 const sharedStreams = "../../shared/data/llm-streams"
 
-// recordings reads all Anthropic and chat streams.
+// recordings reads all streams.
 func recordings(t *testing.T) []recorded {
 	t.Helper()
 	if _, err := os.Stat(sharedStreams); err != nil {
@@ -88,6 +88,10 @@ func cassette(t *testing.T, name, path string) []recorded {
 			wire = "anthropic"
 		case strings.Contains(url, "/chat/completions"):
 			wire = "chat"
+		case strings.HasSuffix(url, "/responses"), strings.Contains(url, "/responses?"):
+			wire = "responses"
+		case strings.Contains(url, ":streamGenerateContent"):
+			wire = "gemini"
 		}
 		kind := strings.Join(x.Response.Headers["Content-Type"], "")
 		if wire == "" || !strings.HasPrefix(kind, "text/event-stream") {
@@ -116,8 +120,10 @@ func payloads(body string) []string {
 
 var chatFolder = regexp.MustCompile(`^vercel-ai/(deepseek|groq|mistral|moonshotai|xai|openai/chat|openai-compatible)/`)
 
+var responsesFolder = regexp.MustCompile(`^vercel-ai/(openai|open-responses)/responses/`)
+
 // handMade are ids of the files that their authors wrote or changed.
-var handMade = regexp.MustCompile(`msg_01RefusalStream|msg_01FallbackStream|msg_advisor_stop_reasons|msg_dup|msg_first|msg_sanitized|chatcmpl-stream`)
+var handMade = regexp.MustCompile(`msg_01RefusalStream|msg_01FallbackStream|msg_advisor_stop_reasons|msg_dup|msg_first|msg_sanitized|chatcmpl-stream|resp_custom_tool_test_001|resp_delete_001|resp_parallel|resp_0f1a2b3c|capture-id-`)
 
 func chunks(t testing.TB, name, path string) []recorded {
 	t.Helper()
@@ -131,6 +137,10 @@ func chunks(t testing.TB, name, path string) []recorded {
 		base.wire = "anthropic"
 	case chatFolder.MatchString(name):
 		base.wire = "chat"
+	case responsesFolder.MatchString(name):
+		base.wire = "responses"
+	case strings.HasPrefix(name, "vercel-ai/google/"):
+		base.wire = "gemini"
 	default:
 		return nil
 	}
@@ -155,7 +165,10 @@ func chunks(t testing.TB, name, path string) []recorded {
 	}
 	for _, line := range strings.Split(strings.TrimRight(string(data), "\n"), "\n") {
 		events = append(events, line)
-		if strings.Contains(line, `"type":"message_stop"`) {
+		var e struct{ Type string }
+		_ = json.Unmarshal([]byte(line), &e) // a line that is no JSON ends nothing
+		switch e.Type {
+		case "message_stop", "response.completed", "response.incomplete", "response.failed":
 			flush()
 		}
 	}
@@ -167,7 +180,7 @@ func chunks(t testing.TB, name, path string) []recorded {
 func frame(wire string, events []string) []byte {
 	var b bytes.Buffer
 	for _, e := range events {
-		if wire == "anthropic" {
+		if wire == "anthropic" || wire == "responses" {
 			var typ struct{ Type string }
 			_ = json.Unmarshal([]byte(e), &typ) // a payload that is not JSON has no type
 			b.WriteString("event: " + typ.Type + "\n")

@@ -17,6 +17,7 @@ const environmentHelp = `These variables count:
   TENON_NO_PROBE     set: no look for a local model on loopback
   ANTHROPIC_API_KEY  the key of provider anthropic
   OPENAI_API_KEY     the key of provider openai
+  GEMINI_API_KEY     the key of provider gemini
   NO_COLOR           set: no colours (https://no-color.org)
   CLICOLOR_FORCE     set and not 0: colours without a terminal, too
   VISUAL, EDITOR     the editor for the arguments of a call that asks

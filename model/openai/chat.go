@@ -3,7 +3,6 @@ package openai
 import (
 	"context"
 	"iter"
-	"net/http"
 	"strconv"
 	"strings"
 
@@ -55,11 +54,7 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 	if err != nil {
 		return func(yield func(tenon.Delta, error) bool) { yield(tenon.Delta{}, err) }
 	}
-	h := http.Header{"Accept": {"text/event-stream"}}
-	if k := m.cfg.APIKey; !k.IsZero() {
-		h.Set("Authorization", "Bearer "+k.Reveal())
-	}
-	return m.client.Generate(ctx, model.Exchange{Path: chatPath, Header: h, Body: body, Parse: ParseChat})
+	return m.client.Generate(ctx, model.Exchange{Path: chatPath, Header: bearer(m.cfg), Body: body, Parse: ParseChat})
 }
 
 // body builds the request: what changes least comes first.

@@ -1,5 +1,5 @@
-// Package openai speaks OpenAI's wire formats; for now Chat Completions, which
-// Ollama, llama.cpp, vLLM, OpenRouter and many others serve too.
+// Package openai speaks OpenAI's wire formats: Chat Completions, which Ollama,
+// llama.cpp, vLLM, OpenRouter and many others serve too, and Responses.
 //
 // It stands between the engine's executor, which asks a [tenon.Model], and
 // package model, whose Client carries the request, repeats it and names its
@@ -11,7 +11,12 @@
 // tool; images of results follow in a user message, because a tool message takes
 // text only. Reasoning is kept as the members it came in, in a Part of wire
 // "openai-chat", and goes back only to servers to which the recorded clients
-// send it. The Responses API will be a second wire in this package.
+// send it.
+//
+// responses.go, items.go and responses_stream.go are the Responses API, used
+// without state at the provider: the items of an answer are kept as they came, in
+// Parts of wire "openai-responses", and go back in their order, encrypted
+// reasoning included. A result is one function_call_output item, images inside.
 //
 // Source: the provider's API reference of autumn 2026 and recorded streams.
 package openai

@@ -1,0 +1,298 @@
+package gemini
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model"
+)
+
+const wire = model.WireGemini
+
+// ownID begins the ids that the adapter makes for calls that came without one.
+// The provider never sees them.
+const ownID = "tenon_call_"
+
+// noSignature stands in for a signature that a call does not have because another
+// provider's model made it; Gemini 3 refuses such calls without it.
+const noSignature = "skip_thought_signature_validator"
+
+// Model is one Gemini model.
+type Model struct {
+	client *model.Client
+	cfg    model.Config // with its defaults
+	enc    encoder
+	key    string
+	tools  model.ToolCache
+	past   model.Conversations
+}
+
+// New returns the model of a config whose provider is gemini. Errors have code
+// config or auth_required.
+func New(cfg model.Config, env model.Env) (*Model, error) {
+	cfg.BaseURL = strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v1beta")
+	cfg.Model = strings.TrimPrefix(cfg.Model, "models/")
+	c, err := model.NewClient(cfg, wire, env)
+	if err != nil {
+		return nil, err
+	}
+	q := c.Config().ResolvedQuirks()
+	old := strings.HasPrefix(cfg.Model, "gemini-1") || strings.HasPrefix(cfg.Model, "gemini-2")
+	m := &Model{client: c, cfg: c.Config(), enc: encoder{images: q.Images, audio: q.Audio, signed: !old}}
+	m.key = fmt.Sprintf("%s images=%t audio=%t signed=%t", wire, q.Images, q.Audio, m.enc.signed)
+	return m, nil
+}
+
+// Name returns "gemini/" and the model's name.
+func (m *Model) Name() string { return m.client.Name() }
+
+// Generate sends the request and yields the answer; see [tenon.Model].
+func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[tenon.Delta, error] {
+	body, err := m.body(req)
+	if err != nil {
+		return func(yield func(tenon.Delta, error) bool) { yield(tenon.Delta{}, err) }
+	}
+	h := http.Header{"Accept": {"text/event-stream"}}
+	if k := m.cfg.APIKey; !k.IsZero() {
+		h.Set("X-Goog-Api-Key", k.Reveal()) // never in the address, which ends in logs
+	}
+	path := "/v1beta/models/" + url.PathEscape(m.cfg.Model) + ":streamGenerateContent?alt=sse"
+	return m.client.Generate(ctx, model.Exchange{Path: path, Header: h, Body: body, Parse: Parse})
+}
+
+// body builds the request: what changes least comes first.
+func (m *Model) body(req *tenon.Request) (*model.Body, error) {
+	h := make([]byte, 0, 512)
+	h = append(h, `{"generationConfig":{"maxOutputTokens":`...)
+	most := req.MaxTokens
+	if most <= 0 {
+		most = m.cfg.MaxTokens
+	}
+	h = strconv.AppendInt(h, int64(most), 10)
+	h = model.AppendNumber(h, "temperature", req.Temperature, m.cfg.Temperature)
+	h = model.AppendNumber(h, "topP", req.TopP, m.cfg.TopP)
+	h = append(h, '}')
+	if m.cfg.ToolMode == model.ToolsNone {
+		req = &tenon.Request{System: req.System, Messages: req.Messages}
+	}
+	b := &model.Body{}
+	h = appendChoice(h, req)
+	if len(req.Tools) > 0 {
+		b.Add(append(h, `,"tools":[{"functionDeclarations":`...))
+		b.Add(m.tools.Get(req.Tools, encodeTools))
+		h = []byte("}]")
+	}
+	if req.System != "" {
+		h = append(h, `,"systemInstruction":{"parts":[{"text":`...)
+		h = append(model.AppendString(h, req.System), "}]}"...)
+	}
+	b.Add(append(h, `,"contents":[`...))
+	if err := m.past.Add(b, m.key, req.Messages, true, m.enc.message); err != nil {
+		return nil, err
+	}
+	b.Add([]byte("]}"))
+	return b, nil
+}
+
+func appendChoice(dst []byte, req *tenon.Request) []byte {
+	if len(req.Tools) == 0 || req.ToolChoice == "" {
+		return dst
+	}
+	dst = append(dst, `,"toolConfig":{"functionCallingConfig":{"mode":"`...)
+	switch req.ToolChoice {
+	case "auto", "any", "none":
+		return append(append(dst, strings.ToUpper(req.ToolChoice)...), `"}}`...)
+	}
+	dst = append(dst, `ANY","allowedFunctionNames":[`...)
+	return append(model.AppendString(dst, req.ToolChoice), "]}}"...)
+}
+
+func encodeTools(tools []tenon.Tool) []byte {
+	dst := []byte{'['}
+	for i, t := range tools {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"name":`...)
+		dst = model.AppendString(dst, t.Name)
+		if t.Description != "" {
+			dst = append(dst, `,"description":`...)
+			dst = model.AppendString(dst, t.Description)
+		}
+		dst = append(dst, `,"parametersJsonSchema":`...)
+		dst = append(model.Schema(dst, t.Input), '}')
+	}
+	return append(dst, ']')
+}
+
+// encoder turns messages into contents.
+type encoder struct {
+	images, audio bool
+	signed        bool // calls need a signature, and results may hold images
+}
+
+// message returns a message's content with a comma before it, or nothing for a
+// message that has no part on this wire.
+func (e encoder) message(msg *tenon.Message) ([]byte, error) {
+	role := "user"
+	if msg.Role == tenon.RoleAssistant {
+		role = "model"
+	}
+	dst := append([]byte(nil), `,{"role":"`+role+`","parts":[`...)
+	empty := len(dst)
+	sep := func() {
+		if len(dst) > empty {
+			dst = append(dst, ',')
+		}
+	}
+	var later []tenon.Content // what stands behind the results
+	calls := 0
+	for i := range msg.Parts {
+		p := &msg.Parts[i]
+		switch {
+		case p.Wire == wire && len(p.Raw) > 0:
+			sep()
+			dst = append(dst, p.Raw...)
+			if p.Type == tenon.PartCall {
+				calls++
+			}
+		case p.Type == tenon.PartText && p.Text != "":
+			sep()
+			dst = appendText(dst, p.Text)
+		case p.Type == tenon.PartImage:
+			sep()
+			dst = e.block(dst, tenon.Content{Type: tenon.ContentImage, MimeType: p.MimeType, Data: p.Data})
+		case p.Type == tenon.PartCall && p.Call != nil:
+			sep()
+			dst = e.call(dst, p.Call, calls == 0)
+			calls++
+		case p.Type == tenon.PartResult && p.Result != nil:
+			sep()
+			var rest []tenon.Content
+			dst, rest = e.result(dst, p.Result)
+			later = append(later, rest...)
+		}
+	}
+	for _, c := range later {
+		sep()
+		dst = e.block(dst, c)
+	}
+	if len(dst) == empty {
+		return nil, nil
+	}
+	return append(dst, "]}"...), nil
+}
+
+func appendText(dst []byte, s string) []byte {
+	dst = append(dst, `{"text":`...)
+	return append(model.AppendString(dst, s), '}')
+}
+
+// appendID appends the id of a call that the provider knows.
+func appendID(dst []byte, id string) []byte {
+	if id == "" || strings.HasPrefix(id, ownID) {
+		return dst
+	}
+	dst = append(dst, `"id":`...)
+	return append(model.AppendString(dst, id), ',')
+}
+
+// call appends a call that has no signature; the first of a turn then says so.
+func (e encoder) call(dst []byte, c *tenon.ToolCall, first bool) []byte {
+	dst = append(dst, `{"functionCall":{`...)
+	dst = appendID(dst, c.ID)
+	dst = append(dst, `"name":`...)
+	dst = model.AppendString(dst, c.Name)
+	dst = append(dst, `,"args":`...)
+	dst = append(model.AppendArguments(dst, c), '}')
+	if first && e.signed {
+		dst = append(dst, `,"thoughtSignature":"`+noSignature+`"`...)
+	}
+	return append(dst, '}')
+}
+
+// result appends a result and returns what stands behind all results of the
+// turn: sounds, and for older models images.
+func (e encoder) result(dst []byte, r *tenon.ToolResult) ([]byte, []tenon.Content) {
+	dst = append(dst, `{"functionResponse":{`...)
+	dst = appendID(dst, r.ID)
+	dst = append(dst, `"name":`...)
+	dst = model.AppendString(dst, r.Name)
+	key := "output"
+	if r.IsError {
+		key = "error"
+	}
+	dst = append(dst, `,"response":{"`+key+`":`...)
+	var inside, later []tenon.Content
+	var texts []string
+	for _, c := range r.Content {
+		note := model.Note(c)
+		if mime, data, ok := e.inline(c); ok {
+			at := "in the following part"
+			m := tenon.Content{Type: c.Type, MimeType: mime, Data: data}
+			if _, _, image := model.ImageOf(c); image && e.signed {
+				at = "attached"
+				inside = append(inside, m)
+			} else {
+				later = append(later, m)
+			}
+			note = fmt.Sprintf("[%s %d bytes, %s]", mime, model.Size(data), at)
+		}
+		texts = append(texts, note)
+	}
+	text := strings.Join(texts, "\n")
+	if text == "" {
+		text = model.EmptyResult
+	}
+	dst = append(model.AppendString(dst, text), '}')
+	for i, c := range inside {
+		sep := `,"parts":[`
+		if i > 0 {
+			sep = ","
+		}
+		dst = e.block(append(dst, sep...), c)
+	}
+	if len(inside) > 0 {
+		dst = append(dst, ']')
+	}
+	return append(dst, "}}"...), later
+}
+
+// inline returns what goes inline: images, and sounds.
+func (e encoder) inline(c tenon.Content) (mime, data string, ok bool) {
+	if mime, data, ok = model.ImageOf(c); ok {
+		return mime, data, e.images
+	}
+	mime = strings.ToLower(c.MimeType)
+	return mime, c.Data, e.audio && c.Data != "" && strings.HasPrefix(mime, "audio/") &&
+		(c.Type == tenon.ContentAudio || c.Type == tenon.ContentResource)
+}
+
+func (e encoder) block(dst []byte, c tenon.Content) []byte {
+	mime, data, ok := e.inline(c)
+	if !ok {
+		return appendText(dst, model.Note(c))
+	}
+	dst = append(dst, `{"inlineData":{"mimeType":`...)
+	dst = model.AppendString(dst, mime)
+	dst = append(dst, `,"data":`...)
+	return append(model.AppendString(dst, data), "}}"...)
+}
+
+// EncodedLen builds the body of a request as Generate does and returns its
+// length: what encoding a turn costs, for the figures.
+func (m *Model) EncodedLen(req *tenon.Request) (int64, error) {
+	b, err := m.body(req)
+	if err != nil {
+		return 0, err
+	}
+	return b.Len(), nil
+}
+
+var _ tenon.Model = (*Model)(nil)

@@ -1,0 +1,189 @@
+package gemini
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/tenonhq/tenon/model"
+)
+
+// The bounds of arguments that come in pieces: a path is the provider's to
+// choose, and a list index in it must not make us take much memory.
+const (
+	maxDepth  = 64
+	maxValues = 1 << 14
+)
+
+// partial puts arguments together from pieces: {"jsonPath":"$.a.b[0]",
+// "stringValue":"x"}. Strings of the same path are joined; other values replace.
+type partial struct {
+	root   value
+	values int // objects, lists and leaves so far
+}
+
+// value is one JSON value as it grows: an object, a list, or a leaf.
+type value struct {
+	names []string // of the members of an object, in the order they came
+	kids  []*value // members or elements
+	list  bool
+	str   []byte // bodies of JSON strings
+	text  bool   // a string, though perhaps an empty one
+	raw   []byte // number, bool, null
+}
+
+// add takes one piece.
+func (p *partial) add(piece []byte) error {
+	var path string
+	var str, raw []byte
+	for k, v := range model.Fields(piece) {
+		switch string(k) {
+		case "jsonPath":
+			path = model.String(v)
+		case "stringValue":
+			str = v
+		case "numberValue", "boolValue":
+			raw = v
+		case "nullValue":
+			raw = []byte("null")
+		}
+	}
+	v, err := p.walk(path)
+	if err != nil {
+		return err
+	}
+	switch {
+	case str != nil:
+		v.text = true
+		v.str = append(v.str, model.StringBody(str)...)
+	case raw != nil:
+		v.raw = append(v.raw[:0], raw...)
+	}
+	return nil
+}
+
+// walk returns the value at a path such as $.recipe.steps[3] or $['a b'], making
+// what is missing on the way.
+func (p *partial) walk(path string) (*value, error) {
+	v := &p.root
+	rest, ok := strings.CutPrefix(path, "$")
+	if !ok {
+		return nil, model.Broken("arguments came for %q, which is no path", path)
+	}
+	for depth := 0; rest != ""; depth++ {
+		if depth == maxDepth {
+			return nil, model.Broken("arguments are nested more than %d deep", maxDepth)
+		}
+		var key string
+		switch {
+		case rest[0] == '.':
+			end := strings.IndexAny(rest[1:], ".[")
+			if end < 0 {
+				end = len(rest) - 1
+			}
+			key, rest = rest[1:1+end], rest[1+end:]
+		case rest[0] == '[':
+			end := strings.IndexByte(rest, ']')
+			if len(rest) > 1 && (rest[1] == '\'' || rest[1] == '"') {
+				if end = strings.Index(rest, rest[1:2]+"]"); end > 1 {
+					key, rest = rest[2:end], rest[end+2:]
+					break
+				}
+				return nil, model.Broken("arguments came for %q, which is no path", path)
+			}
+			n, err := strconv.Atoi(rest[1:max(end, 1)])
+			if err != nil || n < 0 {
+				return nil, model.Broken("arguments came for %q, which is no path", path)
+			}
+			if v, err = p.element(v, n); err != nil {
+				return nil, err
+			}
+			rest = rest[end+1:]
+			continue
+		default:
+			return nil, model.Broken("arguments came for %q, which is no path", path)
+		}
+		var err error
+		if v, err = p.member(v, key); err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+// grow counts n more values.
+func (p *partial) grow(n int) error {
+	if n > maxValues-p.values {
+		return model.Broken("arguments have more than %d values", maxValues)
+	}
+	p.values += n
+	return nil
+}
+
+func (p *partial) member(v *value, name string) (*value, error) {
+	for i, n := range v.names {
+		if n == name && i < len(v.kids) {
+			return v.kids[i], nil
+		}
+	}
+	if err := p.grow(1); err != nil {
+		return nil, err
+	}
+	if v.list {
+		*v = value{}
+	}
+	kid := &value{}
+	v.names, v.kids = append(v.names, name), append(v.kids, kid)
+	return kid, nil
+}
+
+func (p *partial) element(v *value, n int) (*value, error) {
+	if !v.list {
+		*v = value{list: true}
+	}
+	if more := n + 1 - len(v.kids); more > 0 {
+		if err := p.grow(more); err != nil {
+			return nil, err
+		}
+	}
+	for len(v.kids) <= n {
+		v.kids = append(v.kids, &value{})
+	}
+	return v.kids[n], nil
+}
+
+// json returns the arguments as an object.
+func (p *partial) json() []byte {
+	if !p.root.list && len(p.root.kids) == 0 && !p.root.text && p.root.raw == nil {
+		return []byte("{}")
+	}
+	return p.root.append(nil)
+}
+
+func (v *value) append(dst []byte) []byte {
+	switch {
+	case v.list:
+		dst = append(dst, '[')
+		for i, k := range v.kids {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = k.append(dst)
+		}
+		return append(dst, ']')
+	case len(v.kids) > 0:
+		dst = append(dst, '{')
+		for i, k := range v.kids {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(model.AppendString(dst, v.names[i]), ':')
+			dst = k.append(dst)
+		}
+		return append(dst, '}')
+	case v.text:
+		return append(append(append(dst, '"'), v.str...), '"')
+	case v.raw != nil:
+		return append(dst, v.raw...)
+	}
+	return append(dst, "null"...)
+}

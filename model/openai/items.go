@@ -1,0 +1,169 @@
+package openai
+
+import (
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model"
+)
+
+// items turns messages into the input items of the Responses API.
+type items struct {
+	images    bool
+	encrypted bool
+}
+
+// message returns a message's items with a comma before each; nothing for a
+// message that has no form here.
+func (e items) message(msg *tenon.Message) ([]byte, error) {
+	switch msg.Role {
+	case tenon.RoleAssistant:
+		return e.assistant(msg), nil
+	case tenon.RoleTool:
+		return e.results(msg), nil
+	default:
+		return e.user(nil, msg.Parts), nil
+	}
+}
+
+// assistant sends the answer's items back as they came, in their order. An item
+// that the model's reasoning led to is refused without that reasoning, which it
+// is tied to by its id; so where a thought cannot go back, as it is not
+// encrypted, the turn's other items go back without their ids.
+func (e items) assistant(msg *tenon.Message) []byte {
+	whole := true
+	for i := range msg.Parts {
+		if p := &msg.Parts[i]; p.Type == tenon.PartThinking && !canReturn(p) {
+			whole = false
+		}
+	}
+	var dst []byte
+	nth := 0
+	for i := range msg.Parts {
+		p := &msg.Parts[i]
+		own := p.Wire == model.WireResponses && len(p.Raw) > 0
+		switch {
+		case p.Type == tenon.PartThinking:
+			if canReturn(p) {
+				dst = append(append(dst, ','), p.Raw...)
+			}
+		case p.Type == tenon.PartCall && p.Call != nil:
+			if own && whole {
+				dst = append(append(dst, ','), p.Raw...)
+			} else {
+				dst = appendItemCall(dst, p.Call, nth)
+			}
+			nth++
+		case own && (whole || p.Type == tenon.PartOpaque):
+			dst = append(append(dst, ','), p.Raw...)
+		case p.Type == tenon.PartText && strings.TrimSpace(p.Text) != "":
+			dst = append(dst, `,{"role":"assistant","content":`...)
+			dst = append(model.AppendString(dst, p.Text), '}')
+		}
+	}
+	return dst
+}
+
+// canReturn reports whether a thought is an item that the provider can read
+// again.
+func canReturn(p *tenon.Part) bool {
+	return p.Wire == model.WireResponses && model.StringBody(model.Field(p.Raw, "encrypted_content")) != nil
+}
+
+func appendItemCall(dst []byte, c *tenon.ToolCall, nth int) []byte {
+	dst = append(dst, `,{"type":"function_call","call_id":`...)
+	dst = model.AppendString(dst, callID(c.ID, nth))
+	dst = append(dst, `,"name":`...)
+	dst = model.AppendString(dst, c.Name)
+	dst = append(dst, `,"arguments":`...)
+	dst = model.AppendString(dst, string(model.AppendArguments(nil, c)))
+	return append(dst, '}')
+}
+
+func (e items) results(msg *tenon.Message) []byte {
+	var dst []byte
+	nth := 0
+	for i := range msg.Parts {
+		r := msg.Parts[i].Result
+		if r == nil {
+			continue
+		}
+		dst = append(dst, `,{"type":"function_call_output","call_id":`...)
+		dst = model.AppendString(dst, callID(r.ID, nth))
+		dst = append(dst, `,"output":`...)
+		dst = append(e.output(dst, r), '}')
+		nth++
+	}
+	return e.user(dst, partsOf(msg))
+}
+
+// output appends a result: a text, or a list where it holds images.
+func (e items) output(dst []byte, r *tenon.ToolResult) []byte {
+	plain := true
+	for _, c := range r.Content {
+		if _, _, image := model.ImageOf(c); image && e.images {
+			plain = false
+		}
+	}
+	if plain {
+		text := model.ResultText(r)
+		if r.IsError && !strings.HasPrefix(text, "Error") {
+			text = "Error: " + text // this wire has no mark for it
+		}
+		return model.AppendString(dst, text)
+	}
+	mark := len(dst)
+	if r.IsError && (r.Content[0].Type != tenon.ContentText || !strings.HasPrefix(r.Content[0].Text, "Error")) {
+		dst = e.block(append(dst, ','), tenon.Text("Error:"))
+	}
+	for _, c := range r.Content {
+		if note := c.Type == tenon.ContentText && c.Text == ""; !note {
+			dst = e.block(append(dst, ','), c)
+		}
+	}
+	dst[mark] = '['
+	return append(dst, ']')
+}
+
+// user appends a user message of the parts.
+func (e items) user(dst []byte, parts []tenon.Part) []byte {
+	var blocks []tenon.Content
+	for _, p := range parts {
+		switch {
+		case p.Type == tenon.PartText && p.Text != "":
+			blocks = append(blocks, tenon.Text(p.Text))
+		case p.Type == tenon.PartImage:
+			blocks = append(blocks, tenon.Content{Type: tenon.ContentImage, MimeType: p.MimeType, Data: p.Data})
+		}
+	}
+	if len(blocks) == 0 {
+		return dst
+	}
+	dst = append(dst, `,{"role":"user","content":`...)
+	if len(blocks) == 1 && blocks[0].Type == tenon.ContentText {
+		return append(model.AppendString(dst, blocks[0].Text), '}')
+	}
+	for i, c := range blocks {
+		sep := byte(',')
+		if i == 0 {
+			sep = '['
+		}
+		dst = append(dst, sep)
+		if c.Type == tenon.ContentText { // a person's own words stay as they are
+			dst = append(dst, `{"type":"input_text","text":`...)
+			dst = append(model.AppendString(dst, c.Text), '}')
+			continue
+		}
+		dst = e.block(dst, c)
+	}
+	return append(dst, "]}"...)
+}
+
+func (e items) block(dst []byte, c tenon.Content) []byte {
+	if mime, data, image := model.ImageOf(c); image && e.images {
+		dst = append(dst, `{"type":"input_image","image_url":`...)
+		return append(model.AppendString(dst, "data:"+mime+";base64,"+data), '}')
+	}
+	dst = append(dst, `{"type":"input_text","text":`...)
+	return append(model.AppendString(dst, model.Note(c)), '}')
+}

@@ -1,0 +1,149 @@
+package openai
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model"
+)
+
+// responsesPath stands behind the base URL.
+const responsesPath = "/responses"
+
+// Responses is one model behind a Responses API. Nothing is kept at the provider
+// (store is false): every request carries the whole conversation, the model's
+// encrypted reasoning included.
+type Responses struct {
+	client *model.Client
+	cfg    model.Config // with its defaults
+	enc    items
+	key    string
+	tools  model.ToolCache
+	past   model.Conversations
+}
+
+// NewResponses returns the model of a config whose api is responses. Errors have
+// code config or auth_required.
+func NewResponses(cfg model.Config, env model.Env) (*Responses, error) {
+	cfg.BaseURL = strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), responsesPath)
+	c, err := model.NewClient(cfg, model.WireResponses, env)
+	if err != nil {
+		return nil, err
+	}
+	q := c.Config().ResolvedQuirks()
+	return &Responses{client: c, cfg: c.Config(), enc: items{images: q.Images, encrypted: q.EncryptedReasoning},
+		key: fmt.Sprintf("%s images=%t", model.WireResponses, q.Images)}, nil
+}
+
+// Name returns the provider's and the model's name.
+func (m *Responses) Name() string { return m.client.Name() }
+
+// Generate sends the request and yields the answer; see [tenon.Model].
+func (m *Responses) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[tenon.Delta, error] {
+	body, err := m.body(req)
+	if err != nil {
+		return func(yield func(tenon.Delta, error) bool) { yield(tenon.Delta{}, err) }
+	}
+	return m.client.Generate(ctx, model.Exchange{Path: responsesPath, Header: bearer(m.cfg), Body: body, Parse: ParseResponses})
+}
+
+func bearer(cfg model.Config) http.Header {
+	h := http.Header{"Accept": {"text/event-stream"}}
+	if k := cfg.APIKey; !k.IsZero() {
+		h.Set("Authorization", "Bearer "+k.Reveal())
+	}
+	return h
+}
+
+// body builds the request: what changes least comes first.
+func (m *Responses) body(req *tenon.Request) (*model.Body, error) {
+	h := make([]byte, 0, 512)
+	h = append(h, `{"model":`...)
+	h = model.AppendString(h, m.cfg.Model)
+	most := req.MaxTokens
+	if most <= 0 {
+		most = m.cfg.MaxTokens
+	}
+	h = append(h, `,"max_output_tokens":`...)
+	h = strconv.AppendInt(h, int64(most), 10)
+	h = append(h, `,"stream":true,"store":false`...)
+	if m.enc.encrypted {
+		h = append(h, `,"include":["reasoning.encrypted_content"]`...)
+	}
+	h = model.AppendNumber(h, "temperature", req.Temperature, m.cfg.Temperature)
+	h = model.AppendNumber(h, "top_p", req.TopP, m.cfg.TopP)
+	if m.cfg.ToolMode == model.ToolsNone {
+		req = &tenon.Request{System: req.System, Messages: req.Messages}
+	}
+	b := &model.Body{}
+	h = appendResponsesChoice(h, req)
+	if len(req.Tools) > 0 {
+		b.Add(append(h, `,"tools":`...))
+		b.Add(m.tools.Get(req.Tools, encodeFlatTools))
+		h = nil
+	}
+	if req.System != "" {
+		h = append(h, `,"instructions":`...)
+		h = model.AppendString(h, req.System)
+	}
+	b.Add(append(h, `,"input":[`...))
+	if err := m.past.Add(b, m.key, req.Messages, true, m.enc.message); err != nil {
+		return nil, err
+	}
+	b.Add([]byte("]}"))
+	return b, nil
+}
+
+func appendResponsesChoice(dst []byte, req *tenon.Request) []byte {
+	if len(req.Tools) == 0 {
+		return dst
+	}
+	switch req.ToolChoice {
+	case "":
+		return dst
+	case "auto", "none":
+		return append(dst, `,"tool_choice":"`+req.ToolChoice+`"`...)
+	case "any":
+		return append(dst, `,"tool_choice":"required"`...)
+	}
+	dst = append(dst, `,"tool_choice":{"type":"function","name":`...)
+	return append(model.AppendString(dst, req.ToolChoice), '}')
+}
+
+// encodeFlatTools writes the tools of this wire. strict has to be said, and is
+// true where it is not: then schemas with optional arguments are refused.
+func encodeFlatTools(tools []tenon.Tool) []byte {
+	dst := []byte{'['}
+	for i, t := range tools {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"type":"function","name":`...)
+		dst = model.AppendString(dst, t.Name)
+		if t.Description != "" {
+			dst = append(dst, `,"description":`...)
+			dst = model.AppendString(dst, t.Description)
+		}
+		dst = append(dst, `,"parameters":`...)
+		dst = model.Schema(dst, t.Input)
+		dst = append(dst, `,"strict":false}`...)
+	}
+	return append(dst, ']')
+}
+
+// EncodedLen builds the body of a request as Generate does and returns its
+// length: what encoding a turn costs, for the figures.
+func (m *Responses) EncodedLen(req *tenon.Request) (int64, error) {
+	b, err := m.body(req)
+	if err != nil {
+		return 0, err
+	}
+	return b.Len(), nil
+}
+
+var _ tenon.Model = (*Responses)(nil)

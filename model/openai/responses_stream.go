@@ -1,0 +1,408 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model"
+)
+
+// ParseResponses reads one streamed answer of the Responses API (a
+// [model.Parser]). It is complete with response.completed or
+// response.incomplete.
+func ParseResponses(next model.Events, emit func(tenon.Delta) bool) (*tenon.Response, error) {
+	a := output{emit: emit}
+	for {
+		data, err := next()
+		if errors.Is(err, io.EOF) {
+			return nil, model.CutOff("response.completed")
+		}
+		if err != nil {
+			return nil, err
+		}
+		done, err := a.event(data)
+		if err != nil {
+			return nil, err
+		}
+		if done {
+			return a.response(), nil
+		}
+	}
+}
+
+// output is what the events have said so far.
+type output struct {
+	emit    func(tenon.Delta) bool
+	stopped bool // the consumer
+
+	id, model string
+	items     map[int]*item // by output_index: some servers change the ids from event to event
+	status    string        // of the response
+	reason    string        // why it is incomplete
+	usage     *tenon.Usage
+	refused   bool
+	warnings  []string
+}
+
+// item is one output item as it grows. What it ends with counts; the pieces are
+// there for the reader, and for an item that never ends.
+type item struct {
+	index     int
+	kind      string
+	name      string // of a call
+	text      []byte // bodies of JSON strings: text, or the summary of a thought
+	args      []byte
+	raw       json.RawMessage // of output_item.done
+	announced bool            // DeltaCall was said
+}
+
+func (a *output) say(kind, text string) {
+	if text != "" && !a.stopped {
+		a.stopped = !a.emit(tenon.Delta{Kind: kind, Text: text})
+	}
+}
+
+// at returns the item of an output_index.
+func (a *output) at(index []byte) *item {
+	n, _ := model.Int(index)
+	it := a.items[n]
+	if it == nil {
+		if a.items == nil {
+			a.items = map[int]*item{}
+		}
+		it = &item{index: n}
+		a.items[n] = it
+	}
+	return it
+}
+
+// event takes one event and reports whether it was an end mark.
+func (a *output) event(data []byte) (done bool, err error) {
+	if !json.Valid(data) {
+		return false, model.NotJSON(data)
+	}
+	var typ string
+	var index, delta, object, response, part []byte
+	for k, v := range model.Fields(data) {
+		switch string(k) {
+		case "type":
+			typ = string(model.StringBody(v))
+		case "output_index":
+			index = v
+		case "delta", "arguments":
+			delta = v
+		case "item":
+			object = v
+		case "response":
+			response = v
+		case "summary_index":
+			part = v
+		}
+	}
+	switch typ {
+	case "response.output_text.delta", "response.refusal.delta":
+		it := a.at(index)
+		it.text = append(it.text, model.StringBody(delta)...)
+		a.refused = a.refused || typ == "response.refusal.delta"
+		a.say(tenon.DeltaText, model.String(delta))
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+		it := a.at(index)
+		it.text = append(it.text, model.StringBody(delta)...)
+		a.say(tenon.DeltaThinking, model.String(delta))
+	case "response.reasoning_summary_part.added":
+		if n, _ := model.Int(part); n > 0 {
+			it := a.at(index)
+			it.text = append(it.text, `\n\n`...)
+			a.say(tenon.DeltaThinking, "\n\n")
+		}
+	case "response.function_call_arguments.delta":
+		it := a.at(index)
+		it.args = append(it.args, model.StringBody(delta)...)
+	case "response.function_call_arguments.done":
+		it := a.at(index)
+		it.args = append(it.args[:0], model.StringBody(delta)...)
+	case "response.output_item.added":
+		a.begun(a.at(index), object)
+	case "response.output_item.done":
+		it := a.at(index)
+		a.begun(it, object)
+		a.ended(it, object)
+	case "response.created", "response.in_progress", "response.queued":
+		a.about(response)
+	case "response.completed", "response.incomplete":
+		a.about(response)
+		a.missing(response)
+		done = true
+	case "response.failed", "response.cancelled":
+		return false, failed(response)
+	case "error":
+		return false, model.ErrorObject(0, data)
+	}
+	// Kinds not known yet, and the steps of the provider's own tools, pass by.
+	if a.stopped {
+		err = model.ErrStopped
+	}
+	return done, err
+}
+
+// failed is the failure that a response object tells of.
+func failed(response []byte) *model.Failure {
+	reason := model.Field(response, "error")
+	if model.IsNull(reason) {
+		return &model.Failure{Code: tenon.CodeModel, Retry: true, Message: "the provider gave the answer up"}
+	}
+	return model.ErrorObject(0, slices.Concat([]byte(`{"error":`), reason, []byte("}")))
+}
+
+func (a *output) begun(it *item, object []byte) {
+	if it.kind == "" {
+		it.kind = model.String(model.Field(object, "type"))
+	}
+	if it.kind != "function_call" {
+		return
+	}
+	if name := model.String(model.Field(object, "name")); name != "" {
+		it.name = name
+		if !it.announced {
+			it.announced = true
+			a.say(tenon.DeltaCall, name)
+		}
+	}
+}
+
+// ended takes a whole item. What no piece said is shown now.
+func (a *output) ended(it *item, object []byte) {
+	it.raw = bytes.Clone(object)
+	said := model.DecodeBody(it.text)
+	switch it.kind {
+	case "message":
+		text, refused := messageText(it.raw)
+		a.refused = a.refused || refused
+		if rest, ok := strings.CutPrefix(text, said); ok {
+			a.say(tenon.DeltaText, rest)
+		}
+	case "reasoning":
+		if rest, ok := strings.CutPrefix(thoughtText(it.raw), said); ok {
+			a.say(tenon.DeltaThinking, rest)
+		}
+	}
+}
+
+// about takes what a response object says of the answer as a whole.
+func (a *output) about(response []byte) {
+	for k, v := range model.Fields(response) {
+		switch string(k) {
+		case "id":
+			a.id = model.String(v)
+		case "model":
+			a.model = model.String(v)
+		case "status":
+			a.status = model.String(v)
+		case "incomplete_details":
+			a.reason = model.String(model.Field(v, "reason"))
+		case "usage":
+			if !model.IsNull(v) {
+				a.usage = responsesUsage(v)
+			}
+		}
+	}
+}
+
+// missing takes the items of the final response where no event brought any.
+func (a *output) missing(response []byte) {
+	if len(a.items) > 0 {
+		return
+	}
+	n := 0
+	for object := range model.Elements(model.Field(response, "output")) {
+		it := a.at(fmt.Append(nil, n))
+		a.begun(it, object)
+		a.ended(it, object)
+		n++
+	}
+}
+
+func responsesUsage(v []byte) *tenon.Usage {
+	u := &tenon.Usage{}
+	for k, v := range model.Fields(v) {
+		n, _ := model.Int(v)
+		switch string(k) {
+		case "input_tokens":
+			u.Input = n
+		case "output_tokens":
+			u.Output = n
+		case "input_tokens_details":
+			u.CacheRead, _ = model.Int(model.Field(v, "cached_tokens"))
+		case "output_tokens_details":
+			u.Reasoning, _ = model.Int(model.Field(v, "reasoning_tokens"))
+		}
+	}
+	return u
+}
+
+func (a *output) warn(format string, args ...any) {
+	a.warnings = append(a.warnings, fmt.Sprintf(format, args...))
+}
+
+// response puts the answer together after its end mark.
+func (a *output) response() *tenon.Response {
+	msg := &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{}}
+	order := make([]*item, 0, len(a.items))
+	for _, it := range a.items {
+		order = append(order, it)
+	}
+	slices.SortFunc(order, func(x, y *item) int { return x.index - y.index })
+	calls := 0
+	for _, it := range order {
+		p := a.part(it)
+		if p == nil {
+			continue
+		}
+		if p.Type == tenon.PartCall {
+			calls++
+		}
+		msg.Parts = append(msg.Parts, *p)
+	}
+	r := &tenon.Response{Message: msg, RawStop: a.status, Model: a.model, ID: a.id, Usage: a.usage, Warnings: a.warnings}
+	if a.status == "incomplete" && a.reason != "" {
+		r.RawStop = a.reason
+	}
+	r.Stop = a.stop(calls)
+	return r
+}
+
+// part returns an item as a part of the message, or nil for one that is left
+// out.
+func (a *output) part(it *item) *tenon.Part {
+	whole := len(it.raw) > 0
+	switch it.kind {
+	case "message":
+		if !whole {
+			return textPart(model.DecodeBody(it.text))
+		}
+		text, _ := messageText(it.raw)
+		return &tenon.Part{Type: tenon.PartText, Text: text, Wire: model.WireResponses, Raw: it.raw}
+	case "reasoning":
+		p := &tenon.Part{Type: tenon.PartThinking, Text: model.DecodeBody(it.text), Wire: model.WireResponses, Raw: it.raw}
+		if whole {
+			p.Text = thoughtText(it.raw)
+		}
+		return p
+	case "function_call":
+		return a.call(it)
+	case "":
+		if len(it.text) > 0 {
+			return textPart(model.DecodeBody(it.text))
+		}
+		return nil
+	}
+	if !whole {
+		a.warn("an item of kind %s was cut off and is left out", it.kind)
+		return nil
+	}
+	return &tenon.Part{Type: tenon.PartOpaque, Wire: model.WireResponses, Raw: it.raw}
+}
+
+func textPart(text string) *tenon.Part {
+	if text == "" {
+		return nil
+	}
+	return &tenon.Part{Type: tenon.PartText, Text: text}
+}
+
+func (a *output) call(it *item) *tenon.Part {
+	var status, id, args string
+	for k, v := range model.Fields(it.raw) {
+		switch string(k) {
+		case "status":
+			status = model.String(v)
+		case "call_id":
+			id = model.String(v)
+		case "arguments":
+			if args = model.String(v); args == "" && len(v) > 0 && v[0] == '{' {
+				args = string(v)
+			}
+		}
+	}
+	if args == "" {
+		args = model.DecodeBody(it.args)
+	}
+	switch {
+	case it.name == "":
+		a.warn("a tool call without a name is left out")
+		return nil
+	case len(it.raw) == 0, status == "incomplete", a.status == "incomplete" && !json.Valid([]byte(args)):
+		a.warn("the call of %s was cut off and is left out", it.name)
+		return nil
+	}
+	raw := it.raw
+	if id == "" {
+		id, raw = fmt.Sprintf("%s_%d", tenon.NewID("call", time.Now()), it.index), nil
+	}
+	c := &tenon.ToolCall{ID: id, Name: it.name}
+	model.SetArguments(c, args)
+	p := &tenon.Part{Type: tenon.PartCall, Call: c}
+	if raw != nil && c.Malformed == "" && model.StringBody(model.Field(raw, "arguments")) != nil {
+		p.Wire, p.Raw = model.WireResponses, raw
+	}
+	return p
+}
+
+// stop maps the status. Whether there are calls says more than the word.
+func (a *output) stop(calls int) tenon.StopReason {
+	if a.status == "incomplete" {
+		switch a.reason {
+		case "max_output_tokens":
+			return tenon.StopMaxTokens
+		case "content_filter":
+			return tenon.StopContentFilter
+		case "steered", "max_messages":
+			return tenon.StopPause
+		}
+		return tenon.StopError // half an answer, whatever the word
+	}
+	switch {
+	case calls > 0:
+		return tenon.StopToolUse
+	case a.refused:
+		return tenon.StopContentFilter
+	}
+	return tenon.StopEnd
+}
+
+// messageText joins the texts and refusals of a message item.
+func messageText(raw []byte) (text string, refused bool) {
+	for c := range model.Elements(model.Field(raw, "content")) {
+		text += model.String(model.Field(c, "text"))
+		if r := model.String(model.Field(c, "refusal")); r != "" {
+			text, refused = text+r, true
+		}
+	}
+	return text, refused
+}
+
+// thoughtText is what a reasoning item shows: its summary, or the thought
+// itself where a model shows it.
+func thoughtText(raw []byte) string {
+	var text string
+	for _, list := range []string{"summary", "content"} {
+		for c := range model.Elements(model.Field(raw, list)) {
+			s := model.String(model.Field(c, "text"))
+			if text != "" && s != "" {
+				text += "\n\n"
+			}
+			text += s
+		}
+		if text != "" {
+			return text
+		}
+	}
+	return text
+}
