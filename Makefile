@@ -4,7 +4,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: test check peers soak figures fmt vet windows staticcheck nested tidy linker race kills
+.PHONY: test check peers soak figures fmt vet windows staticcheck nested tidy linker race kills hostile
 
 export TENON_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tenon
 PEERS := $(TENON_CACHE)/peers
@@ -15,7 +15,7 @@ KILLS ?= 200
 test:
 	go test ./...
 
-check: fmt vet windows staticcheck nested tidy linker race kills peers
+check: fmt vet windows staticcheck nested tidy linker race kills hostile peers
 
 fmt:
 	@echo "gofmt -l"; bad=$$(git ls-files -co --exclude-standard -- '*.go' | xargs gofmt -l); \
@@ -59,6 +59,11 @@ race:
 # The long crash tests.
 kills:
 	TENON_KILLS=$(KILLS) go test -count=1 -timeout 40m ./internal/kill ./engine/local ./store/sqlite
+
+# Every misbehaviour of the test server against everything that can be done with
+# a server; go test ./... runs a part of it.
+hostile:
+	TENON_HOSTILE=all go test -count=1 -timeout 15m -run TestA1 ./servers
 
 # The real MCP servers from npm and aimock, a real HTTP model. npm is asked for
 # exactly what the lock file says, with its hashes; no package runs a script.

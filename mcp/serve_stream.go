@@ -52,6 +52,7 @@ type sseServer struct {
 type sseSession struct {
 	in  chan []byte
 	ctx context.Context
+	end context.CancelFunc
 
 	mu sync.Mutex
 	w  http.ResponseWriter
@@ -82,7 +83,9 @@ func (h *sseServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (h *sseServer) get(w http.ResponseWriter, r *http.Request) {
 	id := h.cfg.NewSession()
-	c := &sseSession{in: make(chan []byte, 64), ctx: r.Context(), w: w}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	c := &sseSession{in: make(chan []byte, 64), ctx: ctx, end: cancel, w: w}
 	h.mu.Lock()
 	full := len(h.sessions) >= maxSessions
 	if !full {
@@ -103,7 +106,7 @@ func (h *sseServer) get(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no")
 	c.event("endpoint", []byte(to))
-	_ = h.s.Serve(r.Context(), h.cfg.wrap(c)) // the end of a connection is not an error here
+	_ = h.s.Serve(ctx, h.cfg.wrap(c)) // the end of a connection is not an error here
 }
 
 func (h *sseServer) post(w http.ResponseWriter, r *http.Request) {
@@ -140,11 +143,28 @@ func (c *sseSession) event(kind string, data []byte) error {
 		return errors.New("the event stream has ended")
 	}
 	b := append([]byte("event: "+kind+"\ndata: "), bytes.ReplaceAll(data, []byte("\n"), []byte(" "))...)
-	if _, err := c.w.Write(append(b, "\n\n"...)); err != nil {
+	return c.write(append(b, "\n\n"...))
+}
+
+func (c *sseSession) write(b []byte) error {
+	if _, err := c.w.Write(b); err != nil {
 		return err
 	}
 	return http.NewResponseController(c.w).Flush()
 }
+
+// Raw writes bytes to the stream as they are, for tests of who reads them.
+func (c *sseSession) Raw(b []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() != nil {
+		return errors.New("the event stream has ended")
+	}
+	return c.write(b)
+}
+
+// End ends the stream.
+func (c *sseSession) End() { c.end() }
 
 // Recv returns what was posted next.
 func (c *sseSession) Recv(ctx context.Context) ([]byte, error) {

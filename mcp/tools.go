@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/jsonrpc"
@@ -293,7 +294,8 @@ func (c *Client) explain(ctx context.Context, method string, err error, effect b
 	case errors.As(err, &lost):
 		return &tenon.Error{Code: tenon.CodeUnreachable, Message: fmt.Sprintf("the server is no longer available (%v)", err), Err: err}
 	case errors.Is(err, jsonrpc.ErrSyntax):
-		return &tenon.Error{Code: tenon.CodeProtocol, Message: fmt.Sprintf("the answer to %s cannot be read: %v", method, err), Err: err}
+		return &tenon.Error{Code: tenon.CodeProtocol, Message: fmt.Sprintf("the answer to %s cannot be read: %s", method,
+			strings.TrimPrefix(err.Error(), "the answer cannot be read: ")), Err: err}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return &tenon.Error{Code: tenon.CodeTimeout, Message: method + " timed out", Err: err}
 	case ctx.Err() != nil:

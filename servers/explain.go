@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/tenonhq/tenon"
 
@@ -20,7 +21,7 @@ func (s *Server) connectError(step string, err error) error {
 	if code == tenon.CodeInternal || code == tenon.CodeCancelled {
 		code = tenon.CodeUnreachable
 	}
-	text := err.Error()
+	text := clean(err.Error())
 	if code == tenon.CodeTimeout {
 		what := map[string]string{mcp.StepDiscover: "answer server/discover", mcp.StepInitialize: "answer initialize"}[step]
 		text = fmt.Sprintf("it did not %s within %s", cmp.Or(what, "start"), s.cfg.Timeout)
@@ -31,6 +32,25 @@ func (s *Server) connectError(step string, err error) error {
 			text += lastWords(s.process.LastWords())
 		}
 		text += fmt.Sprintf("; raise servers.%s.timeout if it is slow to start", s.name)
+	}
+	switch code {
+	case tenon.CodeAuth:
+		text += fmt.Sprintf("; check servers.%s.auth", s.name)
+	case tenon.CodeProtocol:
+		if !strings.Contains(text, "check the URL") {
+			text += "; check that this is an MCP server"
+			if s.cfg.Transport != TransportStdio {
+				text += " over " + s.cfg.Transport
+			}
+		}
+	case tenon.CodeRateLimited:
+		text += "; try again later"
+	case tenon.CodeUnreachable:
+		if s.cfg.Transport != TransportStdio {
+			text += "; check that it runs, and the URL"
+		} else if !strings.Contains(text, "PATH") {
+			text += "; check the command: " + short(s.target())
+		}
 	}
 	e := &tenon.Error{Code: code, Message: fmt.Sprintf("could not start MCP server '%s': %s", s.name, text), Err: err}
 	if s.cfg.Transport != TransportStdio {
@@ -57,12 +77,16 @@ func (s *Server) explain(tool string, err error) error {
 	if tool != "" {
 		what = fmt.Sprintf("tool '%s' of %s", tool, who)
 	}
-	text := what + ": " + cause.Message
+	said := clean(cause.Message) // it may be the server's own words
+	text := what + ": " + said
 	switch cause.Code {
 	case tenon.CodeUnreachable:
-		text = who + " " + gone(err)
+		text = fmt.Sprintf("no list of tools: %s %s; %s", who, gone(err), s.look())
+		if tool != "" {
+			text = fmt.Sprintf("tool '%s' was not called: %s %s; %s", tool, who, gone(err), s.look())
+		}
 	case tenon.CodeUnknown:
-		text = fmt.Sprintf("the call of tool '%s' broke off: %s %s", tool, who, gone(err))
+		text = fmt.Sprintf("the call of tool '%s' broke off: %s %s; check whether it took effect before you repeat it", tool, who, gone(err))
 	case tenon.CodeTimeout:
 		_, after, ok := strings.Cut(cause.Message, " timed out after ")
 		if !ok { // a limit of the caller, who knows it
@@ -76,11 +100,48 @@ func (s *Server) explain(tool string, err error) error {
 			text = "the request for " + what + " was cancelled"
 		}
 	case tenon.CodeAuth:
-		text = fmt.Sprintf("%s refuses the credentials (%s); check servers.%s.auth", who, cause.Message, s.name)
+		text = fmt.Sprintf("%s: %s refuses the credentials (%s); check servers.%s.auth", what, who, said, s.name)
 	case tenon.CodeTool:
-		text = what + " failed: " + cause.Message
+		text = what + " failed: " + said
+	case tenon.CodeProtocol:
+		text += "; the server does not keep to MCP: try another version of it"
+	case tenon.CodeTooLarge:
+		text += "; ask it for less"
+	case tenon.CodeRateLimited:
+		text += "; try again later"
 	}
 	return &tenon.Error{Code: cause.Code, Message: text, Data: cause.Data, Err: err}
+}
+
+// look says where a person finds out more.
+func (s *Server) look() string {
+	if s.cfg.Transport == TransportStdio {
+		return fmt.Sprintf("see what it wrote with 'tenon servers logs %s'", s.name)
+	}
+	return "check that it runs"
+}
+
+// clean makes words of a server short, one line, and safe to be shown.
+func clean(text string) string {
+	const most = 600
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	if !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) }) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			b.WriteByte(' ')
+		case unicode.IsGraphic(r):
+			b.WriteRune(r)
+		default:
+			fmt.Fprintf(&b, "\\u{%x}", r)
+		}
+	}
+	return b.String()
 }
 
 // gaveUp says that a caller's context ended while it waited; nothing was sent.
@@ -105,7 +166,7 @@ func lastWords(lines string) string {
 	if lines == "" {
 		return ""
 	}
-	return "; its last words on stderr: " + transport.MaskURLs(strings.ReplaceAll(lines, "\n", " / "))
+	return "; its last words on stderr: " + transport.MaskURLs(clean(strings.ReplaceAll(lines, "\n", " / ")))
 }
 
 // gone says how a connection was lost.
@@ -118,5 +179,5 @@ func gone(err error) string {
 	if errors.As(err, &e) && e.Err != nil {
 		err = e.Err // without what package mcp says about it
 	}
-	return fmt.Sprintf("is no longer available (%v)", err)
+	return fmt.Sprintf("is no longer available (%s)", clean(err.Error()))
 }

@@ -13,7 +13,7 @@ import (
 // TestExplain holds the sentences that people and models read.
 func TestExplain(t *testing.T) {
 	c := newFake()
-	s := faked(Config{}, func(context.Context) (connection, error) { return c, nil })
+	s := faked(Config{Transport: TransportStdio}, func(context.Context) (connection, error) { return c, nil })
 	defer func() { _ = s.Close() }()
 	tests := []struct {
 		code       tenon.Code
@@ -26,10 +26,15 @@ func TestExplain(t *testing.T) {
 		{tenon.CodeTimeout, "tools/call timed out", "tool 'x' of server 't' timed out", "the list of tools of server 't' timed out"},
 		{tenon.CodeCancelled, "tools/call was cancelled", "the call of tool 'x' of server 't' was cancelled", "the request for the list of tools of server 't' was cancelled"},
 		{tenon.CodeTool, "-32602: bad input", "tool 'x' of server 't' failed: -32602: bad input", "the list of tools of server 't' failed: -32602: bad input"},
-		{tenon.CodeUnreachable, "the socket broke", "server 't' is no longer available (the socket broke)", "server 't' is no longer available (the socket broke)"},
-		{tenon.CodeUnknown, "the socket broke", "the call of tool 'x' broke off: server 't' is no longer available (the socket broke)", ""},
-		{tenon.CodeAuth, "HTTP 401", "server 't' refuses the credentials (HTTP 401); check servers.t.auth", "server 't' refuses the credentials (HTTP 401); check servers.t.auth"},
-		{tenon.CodeTooLarge, "too much", "tool 'x' of server 't': too much", "the list of tools of server 't': too much"},
+		{tenon.CodeUnreachable, "the socket broke",
+			"tool 'x' was not called: server 't' is no longer available (the socket broke); see what it wrote with 'tenon servers logs t'",
+			"no list of tools: server 't' is no longer available (the socket broke); see what it wrote with 'tenon servers logs t'"},
+		{tenon.CodeUnknown, "the socket broke",
+			"the call of tool 'x' broke off: server 't' is no longer available (the socket broke); check whether it took effect before you repeat it", ""},
+		{tenon.CodeAuth, "HTTP 401",
+			"tool 'x' of server 't': server 't' refuses the credentials (HTTP 401); check servers.t.auth",
+			"the list of tools of server 't': server 't' refuses the credentials (HTTP 401); check servers.t.auth"},
+		{tenon.CodeTooLarge, "too much", "tool 'x' of server 't': too much; ask it for less", "the list of tools of server 't': too much; ask it for less"},
 	}
 	for _, tt := range tests {
 		err := &tenon.Error{Code: tt.code, Message: tt.message, Data: json.RawMessage(`{"n":1}`)}

@@ -107,7 +107,7 @@ func (s *Server) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	if !s.cfg.LoadsTools() {
 		return nil, nil
 	}
-	c, err := s.connect(ctx)
+	c, err := s.connect(ctx, fmt.Sprintf("the list of tools of server '%s'", s.name))
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (s *Server) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) 
 			return nil, gaveUp(ctx, fmt.Sprintf("the call of tool '%s' of server '%s'", c.Tool, s.name), "it waited for the call before it")
 		}
 	}
-	conn, err := s.connect(ctx)
+	conn, err := s.connect(ctx, fmt.Sprintf("tool '%s' of server '%s'", c.Tool, s.name))
 	if err != nil {
 		return nil, err
 	}
@@ -159,8 +159,8 @@ func (s *Server) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) 
 
 // connect returns the connection, making one if there is none. Any number of
 // callers share one attempt, which has its own deadline and goes on when a
-// caller gives up.
-func (s *Server) connect(ctx context.Context) (connection, error) {
+// caller gives up; what is what the caller wants.
+func (s *Server) connect(ctx context.Context, what string) (connection, error) {
 	s.mu.Lock()
 	switch {
 	case s.closed:
@@ -186,7 +186,7 @@ func (s *Server) connect(ctx context.Context) (connection, error) {
 	select {
 	case <-dialed:
 	case <-ctx.Done():
-		return nil, gaveUp(ctx, fmt.Sprintf("what was asked of server '%s'", s.name), "the server was starting")
+		return nil, gaveUp(ctx, what, "the server was starting")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -283,7 +283,8 @@ func (s *Server) forget(c connection) {
 		return
 	}
 	s.conn = nil
-	err := s.explain("", tenon.Errorf(tenon.CodeUnreachable, "the connection was lost: %w", c.Err()))
+	lost := tenon.Errorf(tenon.CodeUnreachable, "the connection was lost: %w", c.Err())
+	err := &tenon.Error{Code: tenon.CodeUnreachable, Message: fmt.Sprintf("server '%s' %s", s.name, gone(lost)), Err: lost}
 	s.set(StateFailed, err)
 	s.log.Warn("lost MCP server", "error", err)
 }

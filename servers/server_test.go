@@ -213,7 +213,7 @@ func TestConnectFails(t *testing.T) {
 		})
 		defer func() { _ = s.Close() }()
 		_, got := s.Call(t.Context(), tenon.Call{})
-		if st := states(t, s, StateAuth, 1); got != error(st.Error) || string(st.Error.Data) != `1` || got.Error() != "could not start MCP server 't': HTTP 401" {
+		if st := states(t, s, StateAuth, 1); got != error(st.Error) || string(st.Error.Data) != `1` || got.Error() != "could not start MCP server 't': HTTP 401; check servers.t.auth" {
 			t.Error(got)
 		}
 		begun := time.Now()
@@ -329,7 +329,7 @@ func TestToolsChange(t *testing.T) {
 			return nil, tenon.Errorf(tenon.CodeProtocol, "no array")
 		}
 		s.refresh()
-		if _, err := s.Tools(t.Context()); tenon.ErrorCode(err) != tenon.CodeProtocol || err.Error() != "the list of tools of server 't': no array" {
+		if _, err := s.Tools(t.Context()); tenon.ErrorCode(err) != tenon.CodeProtocol || err.Error() != "the list of tools of server 't': no array; the server does not keep to MCP: try another version of it" {
 			t.Error(err)
 		}
 		if st := s.Status(); st.Phases[len(st.Phases)-1].Name != "list" {

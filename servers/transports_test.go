@@ -13,33 +13,39 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// listening starts the test server as a process that listens, and returns its
-// URL.
+// listening starts the test server as a process that listens until the test
+// ends, and returns its URL.
 func listening(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), role+"=testserver", raceExit+"=atexit_sleep_ms=0")
-	out, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	cmd, url := listen(t, args...)
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may have ended by itself
 		_ = cmd.Wait()
 	})
-	lines := bufio.NewScanner(out)
-	if !lines.Scan() || !strings.Contains(lines.Text(), "://") {
-		t.Fatalf("the test server names no URL: %q", lines.Text())
-	}
-	url := lines.Text()
-	go func() { // until the process ends
-		for lines.Scan() {
-		}
-	}()
 	return url
+}
+
+// listen starts the test server and reads its URL.
+func listen(t *testing.T, args ...string) (*exec.Cmd, string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), role+"=testserver", raceExit+"=atexit_sleep_ms=0")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	cmd.Stderr = w
+	err = cmd.Start()
+	_ = w.Close() // it has its own
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, _ := bufio.NewReader(r).ReadString('\n')
+	if !strings.Contains(line, "://") {
+		t.Fatalf("the test server names no URL: %q", line)
+	}
+	return cmd, strings.TrimSpace(line)
 }
 
 // TestKN10 holds that the tools are there and work over each transport, named

@@ -332,11 +332,11 @@ func (h *HTTP) read(resp *http.Response) ([]byte, error) {
 		}
 		return b, nil
 	}
-	b, err := io.ReadAll(io.LimitReader(resp.Body, int64(h.cfg.MaxMessage)+1))
-	if err != nil {
+	b, over, err := readUpTo(resp.Body, h.cfg.MaxMessage)
+	switch {
+	case err != nil:
 		return nil, &jsonrpc.LostError{Sent: true, Err: fmt.Errorf("the answer was cut off: %w", err)}
-	}
-	if len(b) > h.cfg.MaxMessage {
+	case over:
 		return nil, &jsonrpc.SizeError{Limit: h.cfg.MaxMessage}
 	}
 	return b, nil

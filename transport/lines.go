@@ -64,7 +64,7 @@ func (r *lineReader) next() ([]byte, error) {
 	if r.buf == nil {
 		r.buf = make([]byte, min(readSize, r.max))
 	}
-	var line []byte // what did not fit into the buffer
+	var line pieces
 	size, over := 0, false
 	for {
 		have := r.buf[r.pos:r.end]
@@ -80,28 +80,38 @@ func (r *lineReader) next() ([]byte, error) {
 		size += len(part)
 		switch {
 		case size <= r.max:
-			line = append(line, part...)
+			line.add(part)
 		case !over: // the rest is skipped
 			over = true
-			line = append(line, part...)
-			line = append([]byte(nil), line[:min(len(line), prefixSize)]...)
+			line.add(part)
+			line = pieces{last: line.prefix()}
 		}
 		if ended || r.err != nil {
 			switch {
 			case size > r.max:
-				return nil, &jsonrpc.SizeError{Prefix: line, Limit: r.max}
-			case len(bytes.TrimSpace(line)) > 0:
-				return line, nil
+				return nil, &jsonrpc.SizeError{Prefix: line.last, Limit: r.max}
+			case !isBlank(&line):
+				return line.bytes(), nil
 			case r.err != nil:
 				return nil, r.err
 			}
-			line, size = line[:0], 0
+			line, size = pieces{}, 0
 			continue
 		}
 		r.pos, r.end = 0, 0
 		n, err := r.src.Read(r.buf)
 		r.end, r.err = n, err
 	}
+}
+
+// isBlank reports whether a line holds nothing but white space.
+func isBlank(line *pieces) bool {
+	for _, b := range line.full {
+		if len(bytes.TrimSpace(b)) > 0 {
+			return false
+		}
+	}
+	return len(bytes.TrimSpace(line.last)) == 0
 }
 
 // lineWriter lets any number of goroutines write lines. What waits while a

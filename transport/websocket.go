@@ -275,13 +275,13 @@ func (w *WebSocket) Recv(context.Context) ([]byte, error) {
 	if kind != websocket.MessageText {
 		return nil, w.refuse(websocket.StatusUnsupportedData, "a binary message")
 	}
-	b, err := io.ReadAll(io.LimitReader(in, int64(w.cfg.MaxMessage)+1))
+	b, over, err := readUpTo(in, w.cfg.MaxMessage)
 	switch {
 	case err != nil:
 		return nil, w.ended(err)
-	case len(b) > w.cfg.MaxMessage:
+	case over:
 		w.in = in
-		return nil, &jsonrpc.SizeError{Prefix: append([]byte(nil), b[:min(len(b), prefixSize)]...), Limit: w.cfg.MaxMessage}
+		return nil, &jsonrpc.SizeError{Prefix: b, Limit: w.cfg.MaxMessage}
 	case !utf8.Valid(b):
 		return nil, w.refuse(websocket.StatusInvalidFramePayloadData, "text that is not UTF-8")
 	}

@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenonhq/tenon/jsonrpc"
 	"github.com/tenonhq/tenon/mcp"
 )
 
@@ -74,9 +76,36 @@ func (s *server) listen(ctx context.Context) error {
 
 // handler is the listen end of the transport that was chosen.
 func (s *server) handler() http.Handler {
+	h := s.honest()
+	if s.fault == nil {
+		return h
+	}
+	if s.o.Kind == "http" || s.o.Kind == "jsonrpc" {
+		h = s.misbehave(h)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case s.get != nil && r.Method == http.MethodGet:
+			s.get(w, r)
+		case s.post != nil && r.Method == http.MethodPost:
+			s.post(w, r)
+		case s.o.Kind == "ws":
+			s.serveSocket(w, r)
+		default:
+			h.ServeHTTP(w, r)
+		}
+	})
+}
+
+func (s *server) honest() http.Handler {
 	cfg := mcp.HTTPConfig{}
 	switch s.o.Kind {
 	case "sse":
+		if s.fault != nil {
+			cfg.Wrap = func(inner jsonrpc.Stream) jsonrpc.Stream {
+				return newHostile(inner, s.fault, &eventWire{stream: inner.(eventStream)})
+			}
+		}
 		return s.srv.SSE(cfg)
 	case "ws":
 		return s.srv.WebSocket(cfg)
@@ -85,3 +114,18 @@ func (s *server) handler() http.Handler {
 	}
 	return s.srv.HTTP(cfg)
 }
+
+// eventStream is a connection over HTTP+SSE.
+type eventStream interface {
+	jsonrpc.Stream
+	Raw(b []byte) error // bytes for the stream, as they are
+	End()               // of the stream
+}
+
+type eventWire struct{ stream eventStream }
+
+func (e *eventWire) message(b []byte) {
+	e.raw(append(append([]byte("data: "), bytes.ReplaceAll(b, []byte("\n"), []byte(" "))...), "\n\n"...))
+}
+func (e *eventWire) raw(b []byte) { _ = e.stream.Raw(b) } // who is gone sees nothing
+func (e *eventWire) drop()        { e.stream.End() }

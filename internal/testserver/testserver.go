@@ -15,6 +15,7 @@
 package testserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,6 +47,8 @@ type Options struct {
 	CrashAfter int    // tools/call requests before the process ends with code 3; 0: never
 	Fail       string // a method, "discover-silent", "discover-exit", "exit", "silent"
 	Garbage    bool   // lines that are no JSON
+	Fault      string // NAME or NAME@MOMENT, see --list-faults
+	ListFaults bool   // print them and end
 	Stats      string // file that is rewritten after every message
 	Effects    string // file to which every call appends its key and its tool
 	Ask        string // a method by which a legacy client is asked outside of any call
@@ -76,6 +79,8 @@ func Parse(args []string, stderr io.Writer) (Options, error) {
 	f.IntVar(&o.CrashAfter, "crash-after", 0, "end with code 3 at this call")
 	f.StringVar(&o.Fail, "fail", "", "a `fault`: a method that is answered with an error, discover-silent, discover-exit, silent, exit")
 	f.BoolVar(&o.Garbage, "garbage", false, "write lines that are no JSON to stdout")
+	f.StringVar(&o.Fault, "fault", "", "misbehave as `NAME` says, or NAME@connect, @list, @call; see --list-faults")
+	f.BoolVar(&o.ListFaults, "list-faults", false, "print the names of all faults, their transports and what they do")
 	f.StringVar(&o.Stats, "stats", "", "keep counts in this `file`")
 	f.StringVar(&o.Effects, "effects", "", "append a line for each call to this `file`: key and tool")
 	f.StringVar(&o.Ask, "ask", "", "ask a client of the legacy era by this `method` once it has initialized")
@@ -100,7 +105,18 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		fmt.Fprintln(stderr, "testserver: told to exit")
 		os.Exit(3)
 	}
+	if o.ListFaults {
+		return listFaults(stdout)
+	}
 	s := &server{o: o, stderr: stderr}
+	if o.Fault != "" {
+		if s.fault, err = choose(o.Fault); err != nil {
+			return err
+		}
+		if kind := cmp.Or(o.Kind, "stdio"); s.fault.on != nil && !slices.Contains(s.fault.on, kind) {
+			return fmt.Errorf("testserver: fault %q is for %s, not for %s", s.fault.name, strings.Join(s.fault.on, ", "), kind)
+		}
+	}
 	var initialized func(context.Context, mcp.AskFunc)
 	if o.Ask != "" {
 		initialized = s.initialized
@@ -114,6 +130,9 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	s.srv = srv
 	s.save()
+	if s.fault != nil && s.fault.start != nil {
+		s.fault.start(s)
+	}
 	if o.Kind != "" {
 		return s.listen(ctx)
 	}
@@ -125,6 +144,10 @@ type server struct {
 	o      Options
 	srv    *mcp.Server
 	stderr io.Writer
+	fault  *chosen                                  // nil: none
+	get    func(http.ResponseWriter, *http.Request) // in place of the answer to a GET
+	post   func(http.ResponseWriter, *http.Request) // in place of the answer to a POST
+	deaf   bool                                     // goes on when stdin has ended
 
 	mu      sync.Mutex
 	stats   Stats
@@ -229,7 +252,14 @@ func (s *server) serveStdio(ctx context.Context, stdin io.Reader, stdout io.Writ
 	}
 	lines := transport.NewLines(stdin, out, 0)
 	defer func() { _ = lines.Close() }()
-	err := s.srv.Serve(ctx, lines)
+	var stream jsonrpc.Stream = lines
+	if s.fault != nil {
+		stream = newHostile(lines, s.fault, &pipeWire{w: out})
+	}
+	err := s.srv.Serve(ctx, stream)
+	if s.deaf {
+		time.Sleep(time.Hour)
+	}
 	if errors.Is(err, io.EOF) || ctx.Err() != nil {
 		return nil
 	}

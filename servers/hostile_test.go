@@ -1,0 +1,203 @@
+package servers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/testserver"
+)
+
+// The limits of a server that misbehaves, and what a person is to be told.
+const (
+	hostileConnect = 700 * time.Millisecond
+	hostileRequest = 400 * time.Millisecond
+	hostileClose   = 2500 * time.Millisecond // stdin, SIGTERM, SIGKILL
+	hostileSlack   = time.Second
+	hostileMemory  = 64 << 20
+)
+
+// remedy is how a sentence about what to do begins.
+var remedy = regexp.MustCompile(`\b(raise|check|see|start|try|ask|write|set|remove|report|repeat)\b`)
+
+// heavy are the faults that are about size.
+var heavy = regexp.MustCompile(`huge|many|flood|bomb|endless|deep|keys|stderr`)
+
+// operations are what is done with a server that has a fault, and the moment at
+// which the fault is met.
+var operations = []struct {
+	name, moment string
+	limit        time.Duration
+	do           func(s *Server) error
+}{
+	{"connect", "connect", hostileConnect + hostileRequest, func(s *Server) error { _, err := s.Tools(context.Background()); return err }},
+	{"list", "list", hostileConnect + hostileRequest, func(s *Server) error { _, err := s.Tools(context.Background()); return err }},
+	{"call", "call", hostileConnect + hostileRequest, hostileCall(context.Background())},
+	{"cancel", "call", 100 * time.Millisecond, func(s *Server) error {
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		defer cancel()
+		return hostileCall(ctx)(s)
+	}},
+	{"close", "call", hostileClose, func(s *Server) error {
+		var wg sync.WaitGroup
+		wg.Go(func() { _ = hostileCall(context.Background())(s) })
+		time.Sleep(60 * time.Millisecond)
+		err := s.Close()
+		wg.Wait()
+		return err
+	}},
+}
+
+func hostileCall(ctx context.Context) func(s *Server) error {
+	return func(s *Server) error {
+		_, err := s.Call(ctx, tenon.Call{Tool: "add", Arguments: json.RawMessage(`{"a":1,"b":2}`), Progress: func(tenon.Progress) {}})
+		return err
+	}
+}
+
+// TestA1 holds every misbehaviour of the catalogue against everything that can be
+// done with a server: nothing hangs past its limit, nothing panics, no goroutine
+// and no process is left, memory stays bounded, and the error says which server,
+// what was asked of it, and what to do. make check runs all of it
+// (TENON_HOSTILE=all); without it every fourth case is run.
+func TestA1(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector sees the same code in the other tests")
+	}
+	n, rows := 0, 0
+	for _, kind := range []string{"stdio", "http", "sse", "ws", "jsonrpc"} {
+		t.Run(kind, func(t *testing.T) {
+			for _, fault := range testserver.Faults(kind) {
+				if n++; os.Getenv("TENON_HOSTILE") != "all" && n%16 != 0 {
+					continue
+				}
+				rows += len(operations)
+				t.Run(fault, func(t *testing.T) { hostile(t, kind, fault) })
+			}
+		})
+	}
+	t.Logf("%d rows", rows)
+}
+
+// hostile does everything with one fault.
+func hostile(t *testing.T, kind, fault string) {
+	leaks := goleak.IgnoreCurrent()
+	debug.FreeOSMemory()
+	before := resident(t, "VmRSS")
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // resets the peak, on Linux
+	var wg sync.WaitGroup
+	for _, op := range operations {
+		wg.Go(func() {
+			at := fault + "@" + op.moment
+			cfg := process("--stdio", "--fault", at)
+			if kind != "stdio" {
+				url, stop := hostileServer(t, kind, at)
+				defer stop()
+				cfg = Config{URL: url, Transport: map[string]string{"sse": TransportSSE, "jsonrpc": TransportJSONRPC}[kind]}
+			}
+			cfg.Timeout, cfg.RequestTimeout, cfg.SSEReadTimeout = hostileConnect, hostileRequest, 5*time.Second
+			s := New("t", cfg, Options{})
+			if op.name != "connect" {
+				_, _ = s.connect(context.Background(), "") // the fault may be met here
+			}
+			begun := time.Now()
+			err := op.do(s)
+			if took := time.Since(begun); took > op.limit+hostileSlack {
+				t.Errorf("%s: back after %s, want %s", op.name, took.Round(time.Millisecond), op.limit)
+			}
+			if err != nil {
+				told(t, op.name, err)
+			}
+			begun = time.Now()
+			_ = s.Close()
+			if took := time.Since(begun); took > hostileClose+hostileSlack {
+				t.Errorf("%s: close took %s", op.name, took.Round(time.Millisecond))
+			}
+		})
+		if heavy.MatchString(fault) {
+			wg.Wait() // the memory is to be that of one server
+		}
+	}
+	wg.Wait()
+	if peak := resident(t, "VmHWM"); peak-before > hostileMemory {
+		t.Errorf("%d MiB more than before", (peak-before)>>20)
+	}
+	if err := goleak.Find(leaks); err != nil {
+		t.Errorf("goroutines are left: %v", err)
+	}
+	if left := children(t); len(left) > 0 {
+		t.Errorf("processes are left: %v", left)
+	}
+}
+
+// told checks what a person is told.
+func told(t *testing.T, op string, err error) {
+	t.Helper()
+	text := err.Error()
+	switch {
+	case !strings.Contains(text, "'t'"):
+		t.Errorf("%s: the server is not named: %s", op, text)
+	case op != "connect" && op != "close" && !regexp.MustCompile(`add|list of tools|MCP server 't'`).MatchString(text):
+		t.Errorf("%s: what was asked is not named: %s", op, text)
+	case len(text) > 2000:
+		t.Errorf("%s: %d bytes of text", op, len(text))
+	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0x202e }):
+		t.Errorf("%s: the text can write to a terminal: %q", op, text)
+	}
+	switch tenon.ErrorCode(err) {
+	case tenon.CodeTool, tenon.CodeCancelled: // the server's own words; nothing is wrong
+	case tenon.CodeTimeout:
+		if op == "cancel" {
+			return // it was our own wish
+		}
+		fallthrough
+	default:
+		if !remedy.MatchString(text) {
+			t.Errorf("%s: nothing is said about what to do: %s", op, text)
+		}
+	}
+}
+
+// hostileServer starts a server; stop ends it and waits.
+func hostileServer(t *testing.T, kind, fault string) (url string, stop func()) {
+	t.Helper()
+	cmd, url := listen(t, "--"+kind, "127.0.0.1:0", "--fault", fault)
+	return url, func() {
+		_ = cmd.Process.Kill() // it may have ended by itself
+		_ = cmd.Wait()
+	}
+}
+
+// resident is a figure of our memory in bytes, 0 where it is not known.
+func resident(t *testing.T, key string) int {
+	if runtime.GOOS != "linux" {
+		return 0
+	}
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(b) {
+		if v, ok := strings.CutPrefix(string(line), key+":"); ok {
+			kb, err := strconv.Atoi(strings.Fields(v)[0])
+			if err != nil {
+				t.Fatal(fmt.Errorf("%s: %w", line, err))
+			}
+			return kb << 10
+		}
+	}
+	return 0
+}
