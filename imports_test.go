@@ -49,7 +49,7 @@ var arrows = map[string][]string{
 	"host": {"agent", "catalog", "config", "engine", "engine/local", "model", "model/anthropic", "model/gemini", "model/openai",
 		"model/script", "policy", "record", "servers", "store", "store/sqlite", "internal/patience"},
 
-	"httpapi": {"engine", "host", "internal/sse"},
+	"httpapi": {"agent", "engine", "host", "internal/sse"},
 
 	"internal/history":    {},
 	"internal/testserver": {"mcp", "transport", "jsonrpc"},

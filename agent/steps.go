@@ -156,6 +156,9 @@ func (f *stepFold) fold(s *StepRecord, e tenon.Event) {
 		if s.By = r.By; r.Verdict != tenon.Allow {
 			s.Outcome, s.Error = CallDenied, r.Reason
 		}
+	case tenon.EventExpired:
+		s.end(at)
+		s.Outcome, s.Error = CallDenied, "nobody answered in time"
 	case EventInput:
 		s.end(at)
 		s.begin(at, true)

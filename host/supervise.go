@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
 )
 
@@ -19,6 +21,9 @@ const (
 	// superviseRest is how long a run must have been at rest before it is taken
 	// up: who decides about a run mostly goes on with it at once.
 	superviseRest = time.Second
+	// expirySweep is the time between two looks for runs that wait for a person and
+	// have waited as long as they may.
+	expirySweep = 5 * time.Second
 	// maxSupervised bounds the runs that are taken up at a time.
 	maxSupervised = 16
 	// maxBackoff bounds the pause after which a run that cannot go on is tried
@@ -27,8 +32,8 @@ const (
 )
 
 // Supervise goes on with the runs that no process works on, now and until ctx
-// ends: those whose process died, and those that were decided while nobody
-// worked on them. At most 16 of them are at work at a time. One that cannot go
+// ends: those whose process died, those that were decided while nobody worked
+// on them, and those that have waited for a person as long as they may. At most 16 of them are at work at a time. One that cannot go
 // on is tried again after a pause that doubles up to five minutes; one that
 // needs what this host does not have (its version of the core, its model, its
 // servers) is left as it is. The log says what was done.
@@ -66,6 +71,8 @@ type supervisor struct {
 	work  sync.WaitGroup
 	freed chan struct{} // a slot is free
 
+	swept time.Time // when expired waits were last looked for
+
 	mu   sync.Mutex
 	lost map[string]*lostRun
 	busy int
@@ -82,9 +89,19 @@ type lostRun struct {
 
 // look takes up what is to be taken up, oldest first.
 func (s *supervisor) look(ctx context.Context) error {
-	runs, err := s.h.lostRuns(ctx)
+	runs, err := s.h.pages(ctx, engine.Filter{Resumable: true}, func(tenon.Run) bool { return true })
 	if err != nil {
 		return err
+	}
+	if now := s.h.now(); now.Sub(s.swept) >= expirySweep {
+		s.swept = now
+		expired, err := s.h.pages(ctx, engine.Filter{State: tenon.RunInputRequired}, func(r tenon.Run) bool {
+			return slices.ContainsFunc(r.Waiting, func(w tenon.Waiting) bool { return !w.Expires.IsZero() && !now.Before(w.Expires) })
+		})
+		if err != nil {
+			return err
+		}
+		runs = append(runs, expired...)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +115,7 @@ func (s *supervisor) look(ctx context.Context) error {
 		}
 	}
 	for id, l := range s.lost {
-		if !there[id] && !l.busy {
+		if !there[id] && !l.busy && s.h.now().Sub(l.next) > maxBackoff {
 			delete(s.lost, id)
 		}
 	}
@@ -119,7 +136,11 @@ func (s *supervisor) due(r tenon.Run) *lostRun {
 		*l = lostRun{seq: r.Seq}
 	}
 	now := s.h.now()
-	if l.left || now.Before(l.next) || now.Sub(r.Updated) < superviseRest {
+	if l.left {
+		l.next = now // it is remembered as long as it is seen
+		return nil
+	}
+	if now.Before(l.next) || now.Sub(r.Updated) < superviseRest {
 		return nil
 	}
 	return l
@@ -151,8 +172,8 @@ func (s *supervisor) takeUp(ctx context.Context, r tenon.Run, l *lostRun) {
 
 // goOn reports left for a run that needs what this host does not have.
 func (s *supervisor) goOn(ctx context.Context, r tenon.Run) (left bool, err error) {
-	if err := s.h.fit(ctx, r); err != nil {
-		return ctx.Err() == nil && tenon.ErrorCode(err) != tenon.CodeInternal, err
+	if lack, err := s.h.fit(ctx, r); lack != nil || err != nil {
+		return lack != nil, cmp.Or(lack, err)
 	}
 	s.h.log.Info("run "+r.ID+" goes on: nobody worked on it", "run", r.ID, "title", r.Title)
 	if err := s.h.Resume(ctx, r.ID); err != nil {
@@ -169,49 +190,53 @@ func (s *supervisor) goOn(ctx context.Context, r tenon.Run) (left bool, err erro
 	return false, nil
 }
 
-// lostRuns returns the runs in state working that no process works on, newest
-// first.
-func (h *Host) lostRuns(ctx context.Context) ([]tenon.Run, error) {
-	const page = 1000
+// pages returns the runs that a filter and want select, newest first.
+func (h *Host) pages(ctx context.Context, f engine.Filter, want func(tenon.Run) bool) ([]tenon.Run, error) {
 	var all []tenon.Run
-	for before := ""; ; {
-		runs, err := h.engine.List(ctx, engine.Filter{Resumable: true, Before: before, Limit: page})
+	for f.Limit = 1000; ; {
+		runs, err := h.engine.List(ctx, f)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, runs...)
-		if len(runs) < page {
+		for _, r := range runs {
+			if want(r) {
+				all = append(all, r)
+			}
+		}
+		if len(runs) < f.Limit {
 			return all, nil
 		}
-		before = runs[len(runs)-1].ID
+		f.Before = runs[len(runs)-1].ID
 	}
 }
 
-// fit says what of a run's needs is missing here, nil for nothing.
-func (h *Host) fit(ctx context.Context, r tenon.Run) error {
+// fit says what of a run's needs is missing here, nil for nothing. The error is
+// about the look at it.
+func (h *Host) fit(ctx context.Context, r tenon.Run) (lack, err error) {
+	if r.Core != agent.Version && r.Core != agent.DirectVersion {
+		return tenon.Errorf(tenon.CodeConfig, "it was written by %q, which this version of tenon does not know", r.Core), nil
+	}
 	events, err := h.store.Events(ctx, r.ID, 0, 1)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var spec engine.Spec
-	if len(events) == 0 || json.Unmarshal(events[0].Data, &spec) != nil {
-		return tenon.Errorf(tenon.CodeStore, "its journal does not begin with its spec")
-	}
-	if _, err := h.newCore(ctx, spec); err != nil {
-		return err
-	}
 	var needs struct{ Model, Tools string }
-	if err := json.Unmarshal(spec.Data, &needs); err != nil {
-		return tenon.Errorf(tenon.CodeStore, "its spec cannot be read: %w", err)
+	if len(events) == 0 || json.Unmarshal(events[0].Data, &spec) != nil || json.Unmarshal(spec.Data, &needs) != nil {
+		return tenon.Errorf(tenon.CodeStore, "its journal does not begin with its spec; put back a backup"), nil
 	}
 	if needs.Model != "" {
-		if _, err := h.models.get(ctx, needs.Model); err != nil {
-			return tenon.Errorf(tenon.CodeConfig, "its model cannot be used here: %w", err)
+		switch _, err := h.models.get(ctx, needs.Model); tenon.ErrorCode(err) {
+		case "":
+		case tenon.CodeNotFound, tenon.CodeConfig, tenon.CodeInvalid:
+			return tenon.Errorf(tenon.CodeConfig, "its model cannot be used here: %w", err), nil
+		default: // such as a secret that cannot be read at the moment
+			return nil, err
 		}
 	}
 	snapshot, err := h.snapshot(ctx, needs.Tools)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var missing []string
 	for _, t := range snapshot.Tools() {
@@ -220,9 +245,9 @@ func (h *Host) fit(ctx context.Context, r tenon.Run) error {
 		}
 	}
 	if len(missing) > 0 {
-		return tenon.Errorf(tenon.CodeConfig, "its servers are not configured here: %s", strings.Join(missing, ", "))
+		return tenon.Errorf(tenon.CodeConfig, "its servers are not configured here: %s", strings.Join(missing, ", ")), nil
 	}
-	return nil
+	return nil, nil
 }
 
 // Logger returns where the host logs to, with secrets masked.

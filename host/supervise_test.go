@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -87,6 +89,40 @@ func TestSupervise(t *testing.T) {
 	cancel()
 	wg.Wait()
 	if s.sold.Load() != 1 {
+		t.Errorf("sold %d", s.sold.Load())
+	}
+}
+
+// TestSuperviseExpires: a run that has waited for a person as long as it may goes
+// on without one.
+func TestSuperviseExpires(t *testing.T) {
+	home, s := t.TempDir(), &shop{}
+	cfg := &config.Config{}
+	cfg.Policy.Defaults.Expires = 1500 * time.Millisecond
+	file := filepath.Join(home, "steps.yaml")
+	if err := os.WriteFile(file, []byte(sellSteps), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h, err := host.Open(t.Context(), host.Config{Config: cfg, Home: home, Model: "script:" + file, Toolsets: map[string]tenon.Toolset{"shop": s},
+		LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	r, _ := ask(t, h, host.Question{Text: "q"})
+	if r.State != tenon.RunInputRequired {
+		t.Fatalf("state %s", r.State)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { h.Supervise(ctx) })
+	eventually(t, "the run is completed", func() bool {
+		row, err := h.RunRow(t.Context(), r.Run)
+		return err == nil && row.State == tenon.RunCompleted
+	})
+	cancel()
+	wg.Wait()
+	if s.sold.Load() != 0 {
 		t.Errorf("sold %d", s.sold.Load())
 	}
 }

@@ -3,9 +3,11 @@ package httpapi
 import (
 	"net/http"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/host"
 )
 
@@ -35,6 +37,13 @@ type ServerProblem struct {
 	Server  string     `json:"server,omitempty"`
 	Code    tenon.Code `json:"code"`
 	Message string     `json:"message"`
+}
+
+// RunInfo is the answer of GET /api/v1/runs/{id}: what the run came to, and what
+// it spent its time on.
+type RunInfo struct {
+	agent.Report
+	Steps []agent.StepRecord `json:"steps"`
 }
 
 // CancelRequest is the body of POST /api/v1/runs/{id}/cancel; it may be missing.
@@ -102,11 +111,16 @@ func (a *api) start(w http.ResponseWriter, req *http.Request) error {
 }
 
 func (a *api) show(w http.ResponseWriter, req *http.Request) error {
-	report, err := a.h.Report(req.Context(), req.PathValue("id"))
+	id := req.PathValue("id")
+	report, err := a.h.Report(req.Context(), id)
 	if err != nil {
 		return err
 	}
-	return answer(w, http.StatusOK, report)
+	events, err := a.h.Journal(req.Context(), id, 0)
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, RunInfo{report, agent.Steps(events, time.Now())})
 }
 
 // row finds the run of a request.

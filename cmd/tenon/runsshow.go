@@ -11,13 +11,8 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/httpapi"
 )
-
-// runInfo is a run as runs show -o json prints it.
-type runInfo struct {
-	agent.Report
-	Steps []agent.StepRecord `json:"steps"`
-}
 
 func newRunsShow(a *app) *cobra.Command {
 	var bare bool
@@ -41,7 +36,7 @@ func newRunsShow(a *app) *cobra.Command {
 				}
 				steps := agent.Steps(events, time.Now())
 				if a.isJSON() {
-					return a.printJSON(runInfo{report, steps})
+					return a.printJSON(httpapi.RunInfo{Report: report, Steps: steps})
 				}
 				return a.showRun(run, report, steps, a.outTTY && !bare)
 			})

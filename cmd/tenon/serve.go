@@ -34,8 +34,9 @@ func newServe(a *app) *cobra.Command {
 		Use:   "serve",
 		Short: "Work on runs in the background: what tenon run --detach hands over, and what was interrupted",
 		Long: "Stays and works on the runs of the project's store: those that tenon run --detach hands over, those whose\n" +
-			"process died, and those that were decided while nobody worked on them. It listens on a socket beside the\n" +
-			"store, serve.sock, that only you can use. One process at a time serves a store; other verbs work beside it.\n\n" +
+			"process died, those that were decided while nobody worked on them, and those that have waited for a decision\n" +
+			"as long as they may. It listens on a socket beside the store, serve.sock, that only you can use. One process\n" +
+			"at a time serves a store; other verbs work beside it.\n\n" +
 			"SIGTERM or Ctrl-C stops it: what is under way may end within the grace, nothing new begins, and the runs go\n" +
 			"on under the next tenon serve, or with tenon runs resume. A second one ends it at once. SIGHUP loads the\n" +
 			"configuration again; where it has an error the last good one stays. The log on stderr says what it does;\n" +
