@@ -41,6 +41,9 @@ type Spec struct {
 	// such blobs that are stored already; Start is not_found where one is not.
 	Blobs [][]byte `json:"-"`
 	Uses  []string `json:"-"`
+	// Fresh says that the id was made for this run, so that nobody has to look
+	// whether there is such a run. If there is one, Start ends with conflict.
+	Fresh bool `json:"-"`
 }
 
 // NewCore makes the core of a run from its spec. It may read the journals of
@@ -101,7 +104,7 @@ type Engine interface {
 	// waits, or the engine is closed. Starting a run that is being worked on, or
 	// that has ended, does nothing. A zero Spec.Data means: only go on.
 	// Errors: invalid (no id), not_found, conflict (the session is at work on
-	// another run), store, and what NewCore returns.
+	// another run, or a fresh run exists), store, and what NewCore returns.
 	Start(ctx context.Context, spec Spec) error
 	// Signal records a signal and returns the event that won: the signal's own,
 	// or the earlier event for the same step and kind, whose data then says who

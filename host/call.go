@@ -47,7 +47,7 @@ func (h *Host) StartCall(ctx context.Context, name string, args json.RawMessage)
 	h.remember(spec.Tools, snapshot)
 	run := tenon.Run{ID: tenon.NewID("run", h.now()), Core: agent.DirectVersion, Title: shorten("call "+name, titleLen),
 		State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
-	return run, h.start(ctx, engine.Spec{Run: run, Data: encode(spec)}, snapshot)
+	return run, h.start(ctx, engine.Spec{Run: run, Data: encode(spec), Fresh: true}, snapshot)
 }
 
 // FollowCall follows a call that StartCall began, from the event after the given

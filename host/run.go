@@ -85,7 +85,7 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 	if err := checkChoice(spec.ToolChoice, snapshot); err != nil {
 		return tenon.Run{}, problems, err
 	}
-	return run, problems, h.start(ctx, engine.Spec{Run: run, Data: encode(spec)}, snapshot)
+	return run, problems, h.start(ctx, engine.Spec{Run: run, Data: encode(spec), Fresh: true}, snapshot)
 }
 
 // checkChoice refuses a tool choice that names a tool that is not on offer.

@@ -333,8 +333,7 @@ func (d *driver) rest() (bool, error) {
 		return false, d.readInbox(d.e.ctx)
 	default:
 	}
-	d.e.drop(d)
-	d.topic.publish(waitingEvent(d.id, d.e.c.Clock.Now(), d.waits))
+	d.e.drop(d, waitingEvent(d.id, d.e.c.Clock.Now(), d.waits))
 	return true, nil
 }
 
@@ -362,7 +361,6 @@ func (d *driver) finish(c *tenon.Command) error {
 	if err != nil {
 		return err
 	}
-	d.e.drop(d)
-	d.topic.publish(events...)
+	d.e.drop(d, events...)
 	return nil
 }

@@ -154,7 +154,8 @@ func (e *Engine) claim(id string, alone bool) (d *driver, mine bool, err error) 
 }
 
 // drop gives a run up: the lease is free and nothing of the run is in memory.
-func (e *Engine) drop(d *driver) {
+// Followers get the last events then, or look for themselves.
+func (e *Engine) drop(d *driver, last ...tenon.Event) {
 	e.mu.Lock()
 	if d.release != nil {
 		d.release()
@@ -172,7 +173,11 @@ func (e *Engine) drop(d *driver) {
 	for _, l := range letters {
 		l.reply <- outcome{gone: true}
 	}
-	d.topic.wake()
+	if len(last) > 0 {
+		d.topic.publish(last...)
+	} else {
+		d.topic.wake()
+	}
 	e.hub.leave(d.topic)
 	e.wg.Done()
 }
@@ -309,8 +314,8 @@ func (e *Engine) pause() {
 }
 
 // inboxPause bounds how often the inbox is read: runs at work change the store
-// thousands of times a second.
-const inboxPause = 10 * time.Millisecond
+// thousands of times a second, and signals of other processes come from people.
+const inboxPause = 50 * time.Millisecond
 
 // halts remembers why runs were given up, for followers that come later.
 type halts struct {

@@ -16,9 +16,9 @@ func (e *Engine) Events(ctx context.Context, run string, after uint64) iter.Seq2
 	return func(yield func(tenon.Event, error) bool) {
 		t := e.hub.join(run)
 		defer e.hub.leave(t)
-		queue, base := t.follow()
+		queue, base, whole := t.follow(after)
 		defer t.unfollow(queue)
-		r := &reader{e: e, ctx: ctx, run: run, next: after + 1, base: base, over: map[string]bool{}, queue: queue, yield: yield}
+		r := &reader{e: e, ctx: ctx, run: run, next: after + 1, base: base, whole: whole, over: map[string]bool{}, queue: queue, yield: yield}
 		if err := r.follow(); err != nil {
 			yield(tenon.Event{}, err)
 		}
@@ -31,7 +31,8 @@ type reader struct {
 	ctx   context.Context
 	run   string
 	next  uint64          // the number of the event to yield next
-	base  uint64          // up to here the hub had published when the reader joined
+	base  uint64          // the hub hands over what comes after this one
+	whole bool            // and that is all there is
 	over  map[string]bool // steps that ended in the store ahead of the hub
 	queue *follower
 	yield func(tenon.Event, error) bool
@@ -45,9 +46,12 @@ func (r *reader) follow() error {
 		if !here {
 			changed = r.e.c.Store.Changed(r.ctx)
 		}
-		if err := r.catchUp(); err != nil || r.ended {
-			return err
+		if !here || !r.whole {
+			if err := r.catchUp(); err != nil || r.ended {
+				return err
+			}
 		}
+		r.whole = false // from the next time on the store is asked
 		if !here {
 			if err := r.atRest(); err != nil || r.ended {
 				return err
@@ -140,6 +144,7 @@ func (r *reader) listen(changed <-chan struct{}) error {
 			return nil
 		}
 		items, look := r.queue.take()
+		done := false
 		for _, i := range items {
 			switch e := i.event; {
 			case i.err != nil:
@@ -152,11 +157,16 @@ func (r *reader) listen(changed <-chan struct{}) error {
 				}
 			default:
 				delete(r.over, e.Step) // from here on the hub is in order
-				look = look || e.Kind == tenon.EventDone || e.Seq > r.next
+				done = e.Kind == tenon.EventDone
+				look = look || e.Seq > r.next || done && e.Seq < r.next
 				if e.Seq == r.next && !r.emit(e) {
 					return nil
 				}
 			}
+		}
+		if done && !look {
+			r.ended = true
+			return nil
 		}
 		if look {
 			return nil

@@ -18,6 +18,9 @@ const (
 	maxPartial = 1 << 20
 	// foldAt is the number of deltas from which on they are folded into one.
 	foldAt = 256
+	// maxEarly is how many events of a run that began here are kept for those who
+	// follow it from its beginning, as whoever started it does at once.
+	maxEarly = 16
 )
 
 // hub hands events from drivers to followers in this process.
@@ -35,6 +38,7 @@ type topic struct {
 	followers map[*follower]struct{}
 	partial   map[string]*partial // by step
 	seq       uint64              // of the last stored event that was published
+	early     []tenon.Event       // all that were published of a young run that began here
 }
 
 // partial is what a step in flight has said so far.
@@ -79,12 +83,21 @@ func (h *hub) leave(t *topic) {
 	}
 }
 
-// follow adds a follower, which first gets what steps in flight have said. Base
-// is the last event that the follower will not get from here.
-func (t *topic) follow() (f *follower, base uint64) {
+// follow adds a follower that knows the events up to after. It first gets those
+// that are kept here, and what steps in flight have said. Base is the last event
+// that the follower will not get from here; whole says that it is after, so that
+// the store has nothing more.
+func (t *topic) follow(after uint64) (f *follower, base uint64, whole bool) {
 	f = &follower{wake: make(chan struct{}, 1)}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	base = t.seq
+	if kept := uint64(len(t.early)); after < kept {
+		base, whole = after, true
+		for _, e := range t.early[after:] {
+			f.push(item{event: e})
+		}
+	}
 	if t.followers == nil {
 		t.followers = map[*follower]struct{}{}
 	}
@@ -95,7 +108,7 @@ func (t *topic) follow() (f *follower, base uint64) {
 			f.push(item{event: e})
 		}
 	}
-	return f, t.seq
+	return f, base, whole
 }
 
 func (t *topic) unfollow(f *follower) {
@@ -115,6 +128,7 @@ func (t *topic) publish(events ...tenon.Event) {
 	for _, e := range events {
 		if e.Seq > 0 {
 			t.seq = e.Seq
+			t.keep(e)
 		}
 		if e.Kind != tenon.EventStarted {
 			delete(t.partial, e.Step)
@@ -122,6 +136,15 @@ func (t *topic) publish(events ...tenon.Event) {
 		for f := range t.followers {
 			f.push(item{event: e})
 		}
+	}
+}
+
+// keep keeps a stored event as long as all of the run's are here and few.
+func (t *topic) keep(e tenon.Event) {
+	if e.Seq == uint64(len(t.early))+1 && e.Seq <= maxEarly {
+		t.early = append(t.early, e)
+	} else {
+		t.early = nil
 	}
 }
 

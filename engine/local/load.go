@@ -35,12 +35,14 @@ func (d *driver) acquire(ctx context.Context, patience time.Duration) (bool, err
 // open makes the core: of a new run from its spec, of one that is there from
 // its journal.
 func (d *driver) open(ctx context.Context, spec *engine.Spec) error {
-	row, err := d.e.c.Store.Run(ctx, d.id)
-	switch {
-	case err == nil:
-		return d.load(ctx, row)
-	case tenon.ErrorCode(err) != tenon.CodeNotFound || len(spec.Data) == 0:
-		return err
+	if !spec.Fresh {
+		row, err := d.e.c.Store.Run(ctx, d.id)
+		switch {
+		case err == nil:
+			return d.load(ctx, row)
+		case tenon.ErrorCode(err) != tenon.CodeNotFound || len(spec.Data) == 0:
+			return err
+		}
 	}
 	r := spec.Run
 	r.State, r.Stop, r.Seq, r.Waiting = tenon.RunWorking, "", 0, nil
