@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -45,6 +46,11 @@ func (a *app) open(ctx context.Context, o opening) (*host.Host, error) {
 	}
 	if o.set != nil {
 		o.set(cfg)
+	}
+	if !o.lasting && len(cfg.Servers) <= 1 {
+		// One thing is done after another, in our process or the server's: a second
+		// processor would only be woken to find that there is nothing to do.
+		runtime.GOMAXPROCS(1)
 	}
 	if o.asks != "" && o.model == "" {
 		o.model = a.findModel(ctx, cfg, o)

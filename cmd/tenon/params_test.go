@@ -84,7 +84,7 @@ func TestDidYouMean(t *testing.T) {
 }
 
 func TestCountedRefs(t *testing.T) {
-	root := newRoot(newApp(stdio{strings.NewReader(""), &strings.Builder{}, &strings.Builder{}}))
+	root := newRoot(newApp(stdio{strings.NewReader(""), &strings.Builder{}, &strings.Builder{}}), nil)
 	for in, want := range map[string]string{
 		"runs show -1":                "runs show last:-1",
 		"sessions show -2 --tools":    "sessions show last:-2 --tools",

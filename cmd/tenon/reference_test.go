@@ -19,7 +19,7 @@ import (
 const referenceDir = "../../docs/reference/cli"
 
 func testRoot() *cobra.Command {
-	root := newRoot(newApp(stdio{strings.NewReader(""), &strings.Builder{}, &strings.Builder{}}))
+	root := newRoot(newApp(stdio{strings.NewReader(""), &strings.Builder{}, &strings.Builder{}}), nil)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	return root
