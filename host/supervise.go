@@ -83,7 +83,7 @@ type lostRun struct {
 	seq   uint64 // of its last event when it was looked at
 	busy  bool   // it is being taken up
 	left  bool   // it needs what is not here
-	tries int    // without an event in between
+	tries int    // that failed, one after the other
 	next  time.Time
 }
 
@@ -148,7 +148,9 @@ func (s *supervisor) due(r tenon.Run) *lostRun {
 
 // takeUp goes on with a run and follows it until it is at rest.
 func (s *supervisor) takeUp(ctx context.Context, r tenon.Run, l *lostRun) {
+	began := s.h.now()
 	left, err := s.goOn(ctx, r)
+	now, rerr := s.h.store.Run(ctx, r.ID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.busy--
@@ -163,6 +165,12 @@ func (s *supervisor) takeUp(ctx context.Context, r tenon.Run, l *lostRun) {
 		l.left = true
 		s.h.log.Warn("run "+r.ID+" is left as it is: "+err.Error(), "run", r.ID)
 	case err != nil:
+		if rerr == nil {
+			l.seq = now.Seq // what was recorded of the failure is no progress
+		}
+		if s.h.now().Sub(began) > maxBackoff {
+			l.tries = 0
+		}
 		pause := min(superviseRest<<min(l.tries, 16), maxBackoff)
 		l.tries++
 		l.next = s.h.now().Add(pause)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/sqlite"
 )
 
 // lines is a log that can be read while it is written.
@@ -199,5 +202,49 @@ func TestSteer(t *testing.T) {
 	}
 	if _, err := h.Steer(t.Context(), r.Run, "too late", "ann"); tenon.ErrorCode(err) != tenon.CodeConflict {
 		t.Errorf("it has ended: %v", err)
+	}
+}
+
+// stuck is a store in which the journals of runs cannot be added to.
+type stuck struct {
+	store.Store
+	tries atomic.Int32
+}
+
+func (s *stuck) Append(_ context.Context, a store.Append) error {
+	s.tries.Add(1)
+	return tenon.Errorf(tenon.CodeStore, "run %s: the disk is full", a.Run)
+}
+
+// TestSuperviseBacksOff: a run that cannot go on is tried again after pauses.
+func TestSuperviseBacksOff(t *testing.T) {
+	home, s := t.TempDir(), &shop{}
+	h := open(t, home, sellSteps, s)
+	r, _ := ask(t, h, host.Question{Text: "q"})
+	if _, err := h.Decide(t.Context(), r.Run, r.ToolCalls[0].Step, agent.Ruling{Verdict: tenon.Allow, By: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(home, "tenon.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, full := &lines{}, &stuck{Store: file}
+	h, err = host.Open(t.Context(), host.Config{Config: &config.Config{}, Store: full, Toolsets: map[string]tenon.Toolset{"shop": s},
+		Logger: slog.New(slog.NewTextHandler(log, nil)), LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { h.Supervise(ctx) })
+	eventually(t, "it pauses longer and longer", func() bool { return log.count("again_in=2s") > 0 })
+	cancel()
+	wg.Wait()
+	if log.count("again_in=1s") != 1 || full.tries.Load() > 4 {
+		t.Errorf("%d tries:\n%s", full.tries.Load(), log.b.String())
 	}
 }
