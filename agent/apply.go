@@ -131,9 +131,11 @@ func (s *State) applyAttempt(e tenon.Event) error {
 		if err := decode(e, &d); err != nil {
 			return err
 		}
-		s.asked = true
-		if e.Attempt == 1 || d.Kind == CommandFinal && s.final == "" {
-			s.begun++
+		if s.asked = true; d.Kind == CommandReserve {
+			return nil
+		}
+		if s.begunAt != s.turn || d.Kind == CommandFinal && s.final == "" {
+			s.begun, s.begunAt = s.begun+1, s.turn
 		}
 		if d.Kind == CommandFinal {
 			s.beginFinal()
@@ -167,12 +169,21 @@ func (s *State) applyCall(e tenon.Event) error {
 	if c == nil || c.status == settled {
 		return outOfPlace(e)
 	}
+	if e.Kind == tenon.EventStarted && c.decision.Kind == KindAgent {
+		c.allowance = s.share() // as the command had it
+	}
 	if err := c.apply(e); err != nil {
 		return err
 	}
 	switch e.Kind {
 	case EventDecided:
 		s.count1(c)
+	case EventResult:
+		s.spendOn(e)
+	case EventHandoff:
+		if err := s.applyHandoff(c, e); err != nil {
+			return err
+		}
 	case EventDecision:
 		s.remember(c, e)
 	}
@@ -203,6 +214,7 @@ func (s *State) settleTurn() {
 	}
 	s.closeTurn()
 	s.turn++
+	s.takeOver()
 }
 
 func (c *call) apply(e tenon.Event) error {
@@ -238,6 +250,16 @@ func (c *call) apply(e tenon.Event) error {
 	case tenon.EventExpired:
 		c.settle(tenon.ErrorResult("not run: nobody " + map[status]string{waiting: "allowed", asking: "answered the question of"}[c.status] +
 			" this call within " + c.decision.Expires.String()))
+	case EventChild:
+		var w ChildWaits
+		if err := decode(e, &w); err != nil {
+			return err
+		}
+		c.status, c.child = delegated, w.Run
+	case EventWake:
+		if c.status == delegated {
+			c.status, c.delay = ready, 0
+		}
 	case tenon.EventStarted:
 		c.status, c.attempt, c.questions = running, e.Attempt, nil
 	case tenon.EventInterrupted:

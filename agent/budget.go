@@ -34,6 +34,19 @@ type Budget struct {
 
 func (b Budgets) isZero() bool { return b == Budgets{} }
 
+// nextReserve asks the budgets about the turn's model call, nil where that was done.
+func (s *State) nextReserve() []tenon.Command {
+	if s.reserved == s.turn || s.spec.Budgets.isZero() {
+		return nil
+	}
+	kind := CommandDecide
+	if s.queued == s.turn {
+		kind = CommandReserve
+	}
+	return []tenon.Command{{Step: s.modelStep(), Kind: kind, Idempotent: true, Local: s.Prompt(),
+		Data: mustJSON(DecideCommand{Budgets: s.spec.Budgets, Beyond: s.beyond})}}
+}
+
 // applyReserved takes the word of the budgets about the turn's model call.
 func (s *State) applyReserved(e tenon.Event) error {
 	var r Reserved
@@ -42,6 +55,11 @@ func (s *State) applyReserved(e tenon.Event) error {
 	}
 	if e.Step != s.modelStep() || len(s.calls) > 0 {
 		return outOfPlace(e)
+	}
+	s.asked = false
+	if r.Queued {
+		s.queued = s.turn
+		return nil
 	}
 	if s.over = r.Refused; s.over == nil {
 		s.reserved = s.turn
@@ -72,6 +90,8 @@ func (s *State) count1(c *call) {
 	}
 	key := grantKey(d.Server, d.Remote)
 	switch {
+	case s.tooDeep(c):
+		c.settle(tenon.ErrorResult(fmt.Sprintf("not run: agents may call one another %d deep; do the work yourself, or answer with what you have", s.spec.MaxDepth)))
 	case d.MaxCalls > 0 && s.called.run[key] >= d.MaxCalls:
 		c.settle(tooMany(c.tool.Name, d.MaxCalls, "run"))
 	case d.MaxSession > 0 && s.called.session[key] >= d.MaxSession:

@@ -65,6 +65,8 @@ type CompactCommand struct {
 	Clear  int    `json:"clear,omitempty"`
 	Model  string `json:"model,omitempty"`
 	Prompt string `json:"prompt,omitempty"`
+
+	Budgets Budgets `json:"budgets,omitzero"` // that the summary is charged to
 }
 
 // Compacted is the data of an [EventCompacted].
@@ -96,7 +98,7 @@ func (s *State) compactStep() string { return "c" + strconv.Itoa(s.turn) }
 
 // nextCompact names the compaction that is due before the next model call.
 func (s *State) nextCompact() (tenon.Command, bool) {
-	c := CompactCommand{Model: s.spec.Compaction.Model, Prompt: s.spec.Compaction.Prompt}
+	c := CompactCommand{Model: s.spec.Compaction.Model, Prompt: s.spec.Compaction.Prompt, Budgets: s.spec.Budgets}
 	keep, rules := s.spec.Compaction.Keep, s.spec.Compaction
 	switch {
 	case s.full:

@@ -23,6 +23,8 @@ type Config struct {
 	Instructions Instructions `yaml:"instructions"`
 	// Which tools the agent sees.
 	Tools Tools `yaml:"tools"`
+	// Agents that this one can hand the conversation over to; each is a tool transfer_to_NAME.
+	Handoffs []string `yaml:"handoffs" default:"[]"`
 	// auto: the model decides; any: it must call a tool; none: it must not; else the exposed name of the tool that it must call.
 	ToolChoice string `yaml:"tool_choice" default:"auto"`
 	// Limits of this agent; stands above the global `limits`.
@@ -64,6 +66,8 @@ type Limits struct {
 	Tokens int `yaml:"tokens" min:"0" default:"0"`
 	// US dollars per run, of all model requests whose price is known; 0: no limit.
 	Cost float64 `yaml:"cost" min:"0" default:"0"`
+	// How deep agents may call one another, at least 1.
+	MaxDepth int `yaml:"max_depth" min:"1" default:"3"`
 	// What happens at a limit. fail: the run ends as failed (exit code 6); final_response: one more model request without tools; confirm: the run waits for a person to say whether it may go on.
 	OnLimit string `yaml:"on_limit" enum:"fail,final_response,confirm" default:"fail"`
 	// User message of final_response.
@@ -90,6 +94,9 @@ func (l Limits) Over(base Limits) Limits {
 	if l.Cost == 0 {
 		l.Cost = base.Cost
 	}
+	if l.MaxDepth == 0 {
+		l.MaxDepth = base.MaxDepth
+	}
 	if l.OnLimit == "" {
 		l.OnLimit = base.OnLimit
 	}
@@ -102,7 +109,7 @@ func (l Limits) Over(base Limits) Limits {
 // WithDefaults returns the limits with the built-in ones in the place of what
 // they do not say.
 func (l Limits) WithDefaults() Limits {
-	return l.Over(Limits{MaxTurns: 10, ParallelTools: 4, RunTimeout: 15 * time.Minute, OnLimit: OnLimitFail})
+	return l.Over(Limits{MaxTurns: 10, ParallelTools: 4, RunTimeout: 15 * time.Minute, MaxDepth: 3, OnLimit: OnLimitFail})
 }
 
 // WithDefaults returns a copy in which every absent value has its default.

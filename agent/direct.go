@@ -103,7 +103,7 @@ func (d *Direct) Next() []tenon.Command {
 		return []tenon.Command{{Step: directStep, Kind: CommandDecide, Idempotent: true,
 			Data: mustJSON(DecideCommand{Call: *c.tool, Tools: d.spec.Tools, Grant: d.spec.By, Propose: true})}}
 	case c.status == ready:
-		return []tenon.Command{c.command()}
+		return []tenon.Command{c.command(Budgets{})}
 	default:
 		return []tenon.Command{{Step: directStep, Kind: tenon.CommandWait, After: c.decision.Expires, Data: mustJSON(c.asking())}}
 	}

@@ -28,9 +28,10 @@ const LiveProgress = "progress"
 
 // The kinds of command of this core.
 const (
-	CommandModel  = "model"  // ask the model; Local is a *Prompt
-	CommandDecide = "decide" // evaluate the policy, ask the budgets; data: DecideCommand
-	CommandTool   = "tool"   // run a tool; data: ToolCommand
+	CommandModel   = "model"   // ask the model; Local is a *Prompt
+	CommandDecide  = "decide"  // evaluate the policy, ask the budgets; data: DecideCommand
+	CommandReserve = "reserve" // wait until the budgets have room for the model call, or have none any more; data: DecideCommand
+	CommandTool    = "tool"    // run a tool; data: ToolCommand
 )
 
 // Who decided, in a [Decision], where it was not a person.
@@ -71,7 +72,8 @@ func (c *DecideCommand) GrantFor(server, remote string) string {
 // whether a repeat is safe.
 type Decision struct {
 	Verdict    tenon.Verdict   `json:"verdict"`
-	By         string          `json:"by"` // policy, catalog (not a tool, bad arguments), or who said so
+	Kind       string          `json:"kind,omitempty"` // KindAgent, KindHandoff; empty: a tool
+	By         string          `json:"by"`             // policy, catalog (not a tool, bad arguments), or who said so
 	Reason     string          `json:"reason,omitempty"`
 	Policy     string          `json:"policy,omitempty"` // digest of the rules that were read
 	Server     string          `json:"server,omitempty"`
@@ -88,6 +90,9 @@ type Decision struct {
 // Reserved is the data of an [EventReserved].
 type Reserved struct {
 	Refused *Refusal `json:"refused,omitempty"` // nil: there is room
+	// Queued says that other steps hold what is left until they have ended: a
+	// CommandReserve waits for them.
+	Queued bool `json:"queued,omitempty"`
 }
 
 // Refusal is what a budget has no room for.
@@ -127,7 +132,7 @@ const (
 
 // Asking is the data of a wait command: what a person is asked to decide.
 type Asking struct {
-	Kind      string          `json:"kind"` // AskApproval, AskInput, AskLimit, AskSampling
+	Kind      string          `json:"kind"` // AskApproval, AskInput, AskLimit, AskSampling, AskChild
 	Name      string          `json:"name"`
 	Server    string          `json:"server"`
 	Remote    string          `json:"remote_name"`
@@ -135,6 +140,7 @@ type Asking struct {
 	Reason    string          `json:"reason,omitempty"`
 	Requests  json.RawMessage `json:"requests,omitempty"` // input, sampling: what the server asks for
 	Live      bool            `json:"live,omitempty"`     // the call is under way and waits for the answer
+	Run       string          `json:"run,omitempty"`      // child: the run that waits
 }
 
 // ToolCommand is the data of a [CommandTool].
@@ -145,6 +151,7 @@ type ToolCommand struct {
 	Arguments json.RawMessage    `json:"arguments"`
 	Timeout   time.Duration      `json:"timeout,omitempty"`
 	Input     *tenon.InputAnswer `json:"input,omitempty"`
+	Budgets   Budgets            `json:"budgets,omitzero"`
 	Round     int                `json:"round,omitempty"` // how often the server asked for input before
 }
 
@@ -152,6 +159,7 @@ type ToolCommand struct {
 type Outcome struct {
 	Result   *tenon.Result `json:"result"`
 	Source   string        `json:"source,omitempty"` // "" for a call
+	Spent    *Summary      `json:"spent,omitempty"`  // by the agent that was called
 	Duration time.Duration `json:"duration_ns,omitempty"`
 }
 
@@ -179,6 +187,8 @@ type Prompt struct {
 	Tools      string // digest of the tool snapshot; empty: no tools
 	ToolChoice string
 	Deadline   time.Time // when the run's time is up; zero: never
+	Budgets    Budgets   // that the request is charged to
+	Tokens     int       // an estimate of what the request comes to, without tools
 }
 
 func mustJSON(v any) json.RawMessage {

@@ -24,7 +24,7 @@ type CallRecord struct {
 	Run        string          `json:"run"`
 	Step       string          `json:"step"`
 	ID         string          `json:"id,omitempty"` // the provider's
-	Kind       string          `json:"kind"`         // mcp
+	Kind       string          `json:"kind"`         // mcp, agent, handoff
 	Name       string          `json:"name"`
 	Server     string          `json:"server,omitempty"`
 	Remote     string          `json:"remote_name,omitempty"`
@@ -92,6 +92,9 @@ func (c *CallRecord) fold(e tenon.Event) {
 		var d Decision
 		_ = json.Unmarshal(e.Data, &d)
 		c.Server, c.Remote, c.Verdict, c.By, c.Reason = d.Server, d.Remote, d.Verdict, d.By, d.Reason
+		if d.Kind != "" {
+			c.Kind = d.Kind
+		}
 		if len(d.Arguments) > 0 {
 			c.Args = d.Arguments
 		}
@@ -126,6 +129,8 @@ func (c *CallRecord) fold(e tenon.Event) {
 			c.Outcome, c.Error = CallUnknown, unknownText(f.Error)
 		}
 		c.Millis = f.Duration.Milliseconds()
+	case EventHandoff:
+		c.Outcome, c.Success = CallDone, true
 	case EventResult:
 		var o Outcome
 		_ = json.Unmarshal(e.Data, &o)
@@ -191,6 +196,11 @@ func Fold(run tenon.Run, events []tenon.Event) Report {
 				if c.Why == CompactAsked {
 					r.Answer = c.Summary
 				}
+			}
+		case EventResult:
+			var o Outcome
+			if json.Unmarshal(e.Data, &o) == nil && o.Spent != nil {
+				r.use(&o.Spent.Usage, &o.Spent.Cost)
 			}
 		case tenon.EventDone:
 			var d tenon.DoneData

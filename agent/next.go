@@ -36,9 +36,8 @@ func (s *State) Next() []tenon.Command {
 	case s.full:
 		return s.done(tenon.RunFailed, tenon.StopContextFull, fullError())
 	}
-	if s.reserved != s.turn && !s.spec.Budgets.isZero() {
-		return []tenon.Command{{Step: s.modelStep(), Kind: CommandDecide, Idempotent: true, Local: s.Prompt(),
-			Data: mustJSON(DecideCommand{Budgets: s.spec.Budgets, Beyond: s.beyond})}}
+	if cmds := s.nextReserve(); cmds != nil {
+		return cmds
 	}
 	return []tenon.Command{{
 		Step:       s.modelStep(),
@@ -62,6 +61,8 @@ func (s *State) Prompt() *Prompt {
 		Messages:   messages,
 		Tools:      s.spec.Tools,
 		ToolChoice: s.spec.ToolChoice,
+		Budgets:    s.spec.Budgets,
+		Tokens:     s.tokensNow(),
 	}
 	if s.spec.Timeout > 0 {
 		p.Deadline = s.started.Add(s.spec.Timeout)
@@ -91,6 +92,8 @@ func (s *State) nextCalls() []tenon.Command {
 					Budgets: s.spec.Budgets, Beyond: s.beyond})})
 		case waiting, asking:
 			cmds = append(cmds, tenon.Command{Step: c.step, Kind: tenon.CommandWait, After: c.decision.Expires, Data: mustJSON(c.asking())})
+		case delegated: // what the child waits for has an end of its own
+			cmds = append(cmds, tenon.Command{Step: c.step, Kind: tenon.CommandWait, Data: mustJSON(c.asking())})
 		case running:
 			cmds = append(cmds, c.waits()...)
 		case ready:
@@ -98,7 +101,11 @@ func (s *State) nextCalls() []tenon.Command {
 				continue
 			}
 			free--
-			cmds = append(cmds, c.command())
+			if c.decision.Kind != "" {
+				cmds = append(cmds, s.childCommand(c))
+			} else {
+				cmds = append(cmds, c.command(s.spec.Budgets))
+			}
 		}
 	}
 	if stop != "" && free == s.spec.Parallel {
@@ -107,17 +114,20 @@ func (s *State) nextCalls() []tenon.Command {
 	return cmds
 }
 
-func (c *call) command() tenon.Command {
+func (c *call) command(b Budgets) tenon.Command {
 	return tenon.Command{Step: c.step, Kind: CommandTool, Idempotent: c.decision.Idempotent, After: c.delay,
 		Data: mustJSON(ToolCommand{Name: c.tool.Name, Server: c.decision.Server, Remote: c.decision.Remote,
-			Arguments: c.decision.Arguments, Timeout: c.decision.Timeout, Input: c.input, Round: c.rounds})}
+			Arguments: c.decision.Arguments, Timeout: c.decision.Timeout, Input: c.input, Budgets: b, Round: c.rounds})}
 }
 
 func (c *call) asking() Asking {
 	a := Asking{Kind: AskApproval, Name: c.tool.Name, Server: c.decision.Server, Remote: c.decision.Remote,
 		Arguments: c.decision.Arguments, Reason: c.decision.Reason}
-	if c.status == asking {
+	switch c.status {
+	case asking:
 		a.Kind, a.Requests = AskInput, without(c.asked.Requests, c.answered)
+	case delegated:
+		a.Kind, a.Run = AskChild, c.child
 	}
 	return a
 }
@@ -142,7 +152,7 @@ func (s *State) nextCancelled() []tenon.Command {
 func (s *State) done(state tenon.RunState, stop tenon.StopReason, err *tenon.Error) []tenon.Command {
 	return []tenon.Command{{Kind: tenon.CommandDone, Data: mustJSON(tenon.DoneData{
 		State: state, Stop: stop, Answer: s.answer, Error: err,
-		Data: mustJSON(Summary{Turns: s.begun, ToolCalls: s.count, Usage: s.usage, Cost: s.cost}),
+		Data: mustJSON(Summary{Turns: s.begun, ToolCalls: s.count, Usage: s.usage, Cost: s.cost, Agent: s.spec.Agent}),
 	})}}
 }
 
@@ -150,6 +160,7 @@ func (s *State) done(state tenon.RunState, stop tenon.StopReason, err *tenon.Err
 type Summary struct {
 	Turns     int         `json:"turns"`
 	ToolCalls int         `json:"tool_calls"`
-	Usage     tenon.Usage `json:"usage"`          // of all model calls of the run
-	Cost      tenon.USD   `json:"cost,omitempty"` // of those whose price is known
+	Usage     tenon.Usage `json:"usage"`           // of all model calls of the run
+	Cost      tenon.USD   `json:"cost,omitempty"`  // of those whose price is known
+	Agent     string      `json:"agent,omitempty"` // who had the conversation at the end
 }

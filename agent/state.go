@@ -29,14 +29,17 @@ type Spec struct {
 	Parallel   int           `json:"parallel_tools"`
 	Timeout    time.Duration `json:"run_timeout,omitempty"` // nanoseconds; 0: none
 
-	MaxToolCalls int           `json:"tool_calls,omitempty"` // 0: no limit
-	MaxTokens    int           `json:"tokens,omitempty"`     // of all model calls; 0: no limit
-	MaxCost      tenon.USD     `json:"cost,omitempty"`       // of all model calls; 0: no limit
-	Budgets      Budgets       `json:"budgets,omitzero"`     // shared with other runs
-	OnLimit      string        `json:"on_limit,omitempty"`   // fail, final_response, confirm
-	LimitPrompt  string        `json:"limit_prompt,omitempty"`
-	Compaction   Compaction    `json:"compaction,omitzero"`
-	Expires      time.Duration `json:"expires,omitempty"` // nanoseconds that a question at a limit waits; 0: for ever
+	MaxToolCalls int               `json:"tool_calls,omitempty"` // 0: no limit
+	MaxTokens    int               `json:"tokens,omitempty"`     // of all model calls; 0: no limit
+	MaxCost      tenon.USD         `json:"cost,omitempty"`       // of all model calls; 0: no limit
+	Budgets      Budgets           `json:"budgets,omitzero"`     // shared with other runs
+	OnLimit      string            `json:"on_limit,omitempty"`   // fail, final_response, confirm
+	LimitPrompt  string            `json:"limit_prompt,omitempty"`
+	Compaction   Compaction        `json:"compaction,omitzero"`
+	Grants       map[string]string `json:"grants,omitempty"` // of a run's caller: see DecideCommand
+	Depth        int               `json:"depth,omitempty"`  // how many agents called one another to get here
+	MaxDepth     int               `json:"max_depth,omitempty"`
+	Expires      time.Duration     `json:"expires,omitempty"` // nanoseconds that a question at a limit waits; 0: for ever
 }
 
 // maxAttempts bounds how often one tool call is tried where repeating is safe.
@@ -48,9 +51,10 @@ const retryDelay = 500 * time.Millisecond
 type status int
 
 const (
-	proposed status = iota
-	waiting         // for a decision
-	asking          // for input that the server wants
+	proposed  status = iota
+	waiting          // for a decision
+	asking           // for input that the server wants
+	delegated        // to another agent, whose run waits for a person
 	ready
 	running
 	settled
@@ -58,17 +62,19 @@ const (
 
 // call is one tool call of the current turn.
 type call struct {
-	step     string
-	tool     *tenon.ToolCall
-	status   status
-	decision Decision
-	attempt  int
-	delay    time.Duration
-	asked    *tenon.InputRequired
-	answered json.RawMessage // of what was asked, without a person
-	rounds   int             // how often the server asked for input
-	input    *tenon.InputAnswer
-	result   *tenon.ToolResult
+	child     string    // the run that was called, while the call is delegated
+	allowance Allowance // of that run
+	step      string
+	tool      *tenon.ToolCall
+	status    status
+	decision  Decision
+	attempt   int
+	delay     time.Duration
+	asked     *tenon.InputRequired
+	answered  json.RawMessage // of what was asked, without a person
+	rounds    int             // how often the server asked for input
+	input     *tenon.InputAnswer
+	result    *tenon.ToolResult
 
 	questions []*question // that are open while it runs
 }
@@ -93,6 +99,8 @@ type State struct {
 	cost      tenon.USD
 	spent     spending // before the limits began anew
 	begun     int      // model calls
+	begunAt   int      // the turn of the last of them
+	queued    int      // the turn whose model call waits for the budgets
 	count     int      // tool calls proposed
 	made      int      // of those, since the limits began anew
 	known     int      // tokens of the first knownAt messages, as the model counted
@@ -103,6 +111,8 @@ type State struct {
 	refused   bool             // a call was over the limit
 	reserved  int              // the last turn whose model call the budgets have room for
 	over      *Refusal         // what a budget had no room for
+	handedTo  string           // the agent that has taken over
+	handoff   *Handoff         // who takes over after this turn
 	beyond    bool             // a person let the run go on past its budgets
 	final     tenon.StopReason // the limit at which the last answer was asked for
 	failed    *tenon.Error
@@ -121,7 +131,13 @@ func New(spec Spec, parent *State) *State {
 	if parent != nil {
 		s.messages, s.history = parent.Messages(), parent.History()
 		s.known, s.knownAt = parent.known, parent.knownAt
+		if parent.handedTo == spec.Agent {
+			s.handedTo = parent.handedTo
+		}
 		s.grants, s.called.session = maps.Clone(parent.grants), maps.Clone(parent.called.session)
+	}
+	if len(spec.Grants) > 0 {
+		s.grants = maps.Clone(spec.Grants)
 	}
 	if spec.Task != TaskCompact {
 		s.add(tenon.UserMessage(spec.Question))
@@ -146,7 +162,7 @@ func (s *State) Apply(e tenon.Event) error {
 		return s.applyCompact(e)
 	case EventReserved:
 		return s.applyReserved(e)
-	case EventDecided, EventDecision, EventResult, EventInput, EventAnswer, tenon.EventExpired:
+	case EventDecided, EventDecision, EventResult, EventInput, EventAnswer, EventChild, EventWake, EventHandoff, tenon.EventExpired:
 		if e.Step == s.modelStep() {
 			return s.applyContinue(e)
 		}
@@ -186,7 +202,7 @@ func (s *State) tick(e tenon.Event) {
 	switch {
 	case s.started.IsZero():
 		s.started = e.Time
-	case e.Kind == EventDecision, e.Kind == EventAnswer, e.Kind == EventMessage, e.Kind == tenon.EventExpired:
+	case e.Kind == EventDecision, e.Kind == EventAnswer, e.Kind == EventMessage, e.Kind == EventWake, e.Kind == tenon.EventExpired:
 		if !s.busy() {
 			s.started = s.started.Add(e.Time.Sub(s.now))
 		}

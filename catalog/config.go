@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/tenonhq/tenon"
@@ -25,6 +26,10 @@ const (
 // Tool is one entry of `tools`: what tenon.yaml says about one tool of a server.
 // The entry's key is the name that the model sees.
 type Tool struct {
+	// What the tool is. mcp: a tool of a server; agent: another agent, who answers and returns.
+	Kind string `yaml:"kind" enum:"mcp,agent" later:"workflow,http,prompt" default:"mcp"`
+	// Entry of `agents` that a tool of kind agent calls.
+	Agent string `yaml:"agent" default:"NAME"`
 	// false: the tool is left out.
 	Enabled *bool `yaml:"enabled" default:"true"`
 	// Server that has the tool.
@@ -59,6 +64,13 @@ type Tool struct {
 	Policy policy.Block `yaml:"policy"`
 }
 
+// KindAgent is the kind of a tool that is another agent. Such tools are those of a
+// server of this name, which no configuration can have.
+const (
+	KindAgent   = "agent"
+	AgentServer = "agents"
+)
+
 // Argument is one argument of a tool as a configuration tells of it.
 type Argument struct {
 	// Name of the argument.
@@ -77,6 +89,9 @@ type Argument struct {
 
 // WithDefaults returns the entry with its remote name filled in.
 func (t Tool) WithDefaults(name string) Tool {
+	if t.Kind == KindAgent {
+		t.Server, t.RemoteName = AgentServer, cmp.Or(t.Agent, name)
+	}
 	if t.RemoteName == "" {
 		t.RemoteName = name
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/servers"
 )
@@ -100,6 +101,9 @@ func (k *checker) server(p, name string, s servers.Config) {
 			k.add(k.keyed[p], p, "'command' or 'url' is required", "")
 		}
 		return
+	}
+	if name == catalog.AgentServer || name == "handoffs" {
+		k.add(k.keyed[p], p, "the name is taken: other agents are offered under it", "choose another one")
 	}
 	k.shaping(p, s)
 	k.answers(p, s)
@@ -299,6 +303,13 @@ func (k *checker) tools() {
 	seen := map[[2]string]string{}
 	for _, name := range k.order["tools"] {
 		p, t := "tools."+name, k.c.Tools[name].WithDefaults(name)
+		if t.Kind == catalog.KindAgent {
+			k.agentTool(p, t)
+			continue
+		}
+		if k.has(p + ".agent") {
+			k.bad(p+".agent", "write kind: agent", "only a tool of kind agent has an agent")
+		}
 		switch _, ok := k.c.Servers[t.Server]; {
 		case !k.has(p + ".server"):
 			if n := k.nodes[p]; n != nil && (n.kind == mapNode || n.isNull()) {
@@ -321,6 +332,22 @@ func (k *checker) tools() {
 		a := t.Annotations
 		if a.ReadOnly != nil && *a.ReadOnly && a.Destructive != nil && *a.Destructive {
 			k.bad(p+".annotations.destructive", "", "a tool cannot be read_only and destructive")
+		}
+	}
+}
+
+// agentTool checks a tool that is another agent.
+func (k *checker) agentTool(p string, t catalog.Tool) {
+	if _, ok := k.c.Agents[t.RemoteName]; !ok {
+		at := p + ".agent"
+		if !k.has(at) {
+			at = p
+		}
+		k.bad(at, k.hintFor(t.RemoteName, "agents"), "no agent '%s'", t.RemoteName)
+	}
+	for _, key := range []string{"server", "remote_name", "arguments", "schema"} {
+		if k.has(p + "." + key) {
+			k.bad(p+"."+key, "remove it", "a tool of kind agent has no '%s': it takes a message", key)
 		}
 	}
 }
@@ -389,6 +416,11 @@ func (k *checker) agent(p string, a agent.Config) {
 	} else if f := a.Instructions.File; f != "" {
 		if _, err := readFile(f, maxBytes); err != nil {
 			k.bad(p+".instructions.file", "", "%s", reason(err))
+		}
+	}
+	for i, to := range a.Handoffs {
+		if _, ok := k.c.Agents[to]; !ok {
+			k.bad(index(p+".handoffs", i), k.hintFor(to, "agents"), "no agent '%s'", to)
 		}
 	}
 	k.globs(p+".tools.include", a.Tools.Include)

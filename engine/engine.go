@@ -68,6 +68,7 @@ type Do func(ctx context.Context, run string, c Attempt, emit func(tenon.Event))
 type Attempt struct {
 	tenon.Command
 	Attempt int
+	Row     tenon.Run // the run's, as it began: its session, its principal, who called it
 	// Journal records what comes up while the attempt is under way. Nil for a
 	// command that is decided in place.
 	Journal Journal

@@ -38,11 +38,39 @@ func (h *Host) Approvals(ctx context.Context) ([]Approval, error) {
 				if err := json.Unmarshal(w.Data, &a.Asking); err != nil {
 					return nil, tenon.Errorf(tenon.CodeStore, "run %s: what it waits for cannot be read: %w", r.ID, err)
 				}
-				list = append(list, a)
+				if a.Kind != agent.AskChild { // the run that was called stands in the list itself
+					list = append(list, a)
+				}
 			}
 		}
 	}
 	slices.SortFunc(list, func(a, b Approval) int { return strings.Compare(a.ID, b.ID) })
+	return list, nil
+}
+
+// Awaited returns what a run waits for, and in its place where that is a run that it
+// called, what that one waits for.
+func (h *Host) Awaited(ctx context.Context, run string) ([]Approval, error) {
+	row, err := h.store.Run(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	var list []Approval
+	for _, w := range row.Waiting {
+		a := Approval{ID: row.ID + "/" + w.Step, Run: row.ID, Step: w.Step, Session: row.Session, Title: row.Title}
+		if err := json.Unmarshal(w.Data, &a.Asking); err != nil {
+			return nil, tenon.Errorf(tenon.CodeStore, "run %s: what it waits for cannot be read: %w", row.ID, err)
+		}
+		if a.Kind != agent.AskChild {
+			list = append(list, a)
+			continue
+		}
+		more, err := h.Awaited(ctx, a.Asking.Run)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, more...)
+	}
 	return list, nil
 }
 
@@ -89,8 +117,13 @@ func (h *Host) Settle(ctx context.Context, run, step string, r agent.Ruling) (wo
 			return tenon.Event{}, false, err
 		}
 	}
-	won, err = h.engine.Signal(ctx, run, s)
-	return won, err == nil && won.Kind == s.Kind && bytes.Equal(won.Data, s.Data), err
+	if won, err = h.engine.Signal(ctx, run, s); err != nil {
+		return won, false, err
+	}
+	if mine = won.Kind == s.Kind && bytes.Equal(won.Data, s.Data); mine && asked.Kind == agent.AskApproval {
+		err = h.keepGrant(ctx, principalOf(row), asked, r)
+	}
+	return won, mine, err
 }
 
 func (h *Host) checkEdit(ctx context.Context, run, step string, args json.RawMessage) error {

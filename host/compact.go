@@ -55,6 +55,7 @@ func (h *Host) doCompact(ctx context.Context, run string, a engine.Attempt) ([]t
 	if err != nil {
 		return []tenon.Event{h.failed(a.Step, err, false, time.Since(start))}, nil
 	}
+	h.count(ctx, a.Row, a.Step, c.Budgets, modelUnits, spentOn(r, time.Since(start)))
 	done.Summary, done.Usage, done.Cost = strings.TrimSpace(r.Message.Text()), r.Usage, r.Cost
 	return []tenon.Event{{Step: a.Step, Kind: agent.EventCompacted, Data: encode(done)}}, nil
 }

@@ -19,10 +19,16 @@ func (h *Host) do(ctx context.Context, run string, a engine.Attempt, emit func(t
 	switch a.Kind {
 	case agent.CommandModel, agent.CommandFinal:
 		return h.doModel(ctx, run, a, emit)
+	case agent.CommandReserve:
+		return h.doReserve(ctx, run, a)
+	case agent.CommandChild:
+		return h.doChild(ctx, run, a, emit)
+	case agent.CommandHandoff:
+		return h.doHandoff(ctx, run, a)
 	case agent.CommandCompact:
 		return h.doCompact(ctx, run, a)
 	case agent.CommandDecide:
-		return h.doDecide(ctx, a)
+		return h.doDecide(ctx, run, a)
 	case agent.CommandTool:
 		return h.doTool(ctx, run, a, emit)
 	}
@@ -31,14 +37,9 @@ func (h *Host) do(ctx context.Context, run string, a engine.Attempt, emit func(t
 
 // doModel asks the model and records its answer and the calls it led to.
 func (h *Host) doModel(ctx context.Context, run string, a engine.Attempt, emit func(tenon.Event)) ([]tenon.Event, error) {
-	p, ok := a.Local.(*agent.Prompt)
-	if !ok {
-		// The command came over a wire: fold the journal again.
-		s, err := h.state(ctx, run)
-		if err != nil {
-			return nil, err
-		}
-		p = s.Prompt()
+	p, err := h.prompt(ctx, run, a)
+	if err != nil {
+		return nil, err
 	}
 	m, err := h.models.get(ctx, p.Model)
 	if err != nil {
@@ -62,8 +63,10 @@ func (h *Host) doModel(ctx context.Context, run string, a engine.Attempt, emit f
 	case err != nil && parent.Err() != nil:
 		return nil, context.Cause(parent) // we are being closed or cancelled: nothing is known
 	case err != nil:
+		h.spent(ctx, a, p, use{turns: 1, time: time.Since(start)})
 		return []tenon.Event{h.failed(a.Step, err, false, time.Since(start))}, nil
 	}
+	h.spent(ctx, a, p, spentOn(r, time.Since(start)))
 	h.log.Info("Response received from provider: "+m.Name(), "run", run, "step", a.Step, "stop", string(r.Stop), "duration", time.Since(start))
 	calls := r.Message.Calls()
 	if m.check != nil && len(calls) == 0 && r.Stop == tenon.StopEnd {
@@ -84,6 +87,18 @@ func (h *Host) doModel(ctx context.Context, run string, a engine.Attempt, emit f
 	return events, nil
 }
 
+// prompt is what a command about a model call wants asked.
+func (h *Host) prompt(ctx context.Context, run string, a engine.Attempt) (*agent.Prompt, error) {
+	if p, ok := a.Local.(*agent.Prompt); ok {
+		return p, nil
+	}
+	s, err := h.state(ctx, run) // the command came over a wire: fold the journal again
+	if err != nil {
+		return nil, err
+	}
+	return s.Prompt(), nil
+}
+
 // generate runs the stream to its end and passes on what comes as live events.
 func (h *Host) generate(ctx context.Context, m tenon.Model, req *tenon.Request, run, step string, emit func(tenon.Event)) (*tenon.Response, error) {
 	for d, err := range m.Generate(ctx, req) {
@@ -100,45 +115,6 @@ func (h *Host) generate(ctx context.Context, m tenon.Model, req *tenon.Request, 
 		}
 	}
 	return nil, tenon.Errorf(tenon.CodeInternal, "model %s ended its stream without an answer", m.Name())
-}
-
-// doDecide looks the call up and asks the policy about it.
-func (h *Host) doDecide(ctx context.Context, a engine.Attempt) ([]tenon.Event, error) {
-	var c agent.DecideCommand
-	if err := json.Unmarshal(a.Data, &c); err != nil {
-		return nil, tenon.Errorf(tenon.CodeInternal, "step %s: %w", a.Step, err)
-	}
-	snapshot, err := h.snapshot(ctx, c.Tools)
-	if err != nil {
-		return nil, err
-	}
-	d := agent.Decision{Policy: h.policy}
-	var events []tenon.Event
-	if c.Propose {
-		events = append(events, tenon.Event{Step: a.Step, Kind: agent.EventProposed, Data: encode(c.Call)})
-	}
-	call, err := snapshot.Prepare(&c.Call)
-	t := call.Tool
-	if d.Arguments = call.Arguments; len(d.Arguments) == 0 {
-		d.Arguments = json.RawMessage("{}")
-	}
-	if t != nil {
-		d.Server, d.Remote = t.Server, t.Remote
-	}
-	if call.Warning != nil {
-		h.log.Warn("the arguments are sent as they are: "+call.Warning.Error(), "step", a.Step, "server", t.Server)
-	}
-	if err != nil {
-		d.Verdict, d.By, d.Reason = tenon.Deny, agent.ByCatalog, err.Error()
-		return append(events, tenon.Event{Step: a.Step, Kind: agent.EventDecided, Data: encode(d)}), nil
-	}
-	o := h.rules.Judge(t)
-	d.Verdict, d.By, d.Reason, d.Idempotent, d.Timeout = o.Verdict, agent.ByPolicy, o.Reason, o.Idempotent, o.Timeout
-	d.Expires, d.MaxCalls, d.MaxSession = o.Expires, o.MaxCalls.Run, o.MaxCalls.Session
-	if by := c.GrantFor(t.Server, t.Remote); d.Verdict == tenon.Ask && by != "" {
-		d.Verdict, d.By = tenon.Allow, by
-	}
-	return append(events, tenon.Event{Step: a.Step, Kind: agent.EventDecided, Data: encode(d)}), nil
 }
 
 // doTool calls a tool and says how it ended.
@@ -171,6 +147,7 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 		},
 	})
 	took := time.Since(start)
+	h.count(ctx, a.Row, a.Step+":time", c.Budgets, timeUnits, use{time: took})
 	h.log.Info("Tool "+c.Name+" executed: success="+strconv.FormatBool(err == nil && !r.IsError), "run", run, "step", a.Step, "duration", took)
 	switch {
 	case err != nil && limit.IsExpired() && parent.Err() == nil:

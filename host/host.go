@@ -187,6 +187,7 @@ func (h *Host) openServers() error {
 		h.rules.Tools[policy.ID{Server: t.Server, Remote: t.RemoteName}] = t.Policy
 	}
 	h.policy = h.rules.Digest()
+	h.openAgents()
 	for name, t := range h.cfg.Toolsets {
 		if _, ok := h.toolsets[name]; ok {
 			return tenon.Errorf(tenon.CodeConfig, "toolset '%s' has the name of a configured server", name)

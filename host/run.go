@@ -17,12 +17,13 @@ import (
 // Question is what an agent is asked. Only Text is required.
 type Question struct {
 	Text       string
-	Agent      string // an entry of agents; empty: "default", or the only one
+	Agent      string // an entry of agents; empty: the session's, else "default", or the only one
 	Session    string // a session to continue (see [Host.Session]); empty: a new one
 	Model      string // in place of the agent's, see [Config.Model]
 	NoTools    bool
-	ToolChoice string // auto, any, none or an exposed name; empty: the agent's
-	MaxTurns   int    // 0: the agent's
+	ToolChoice string          // auto, any, none or an exposed name; empty: the agent's
+	MaxTurns   int             // 0: the agent's
+	Principal  tenon.Principal // whose run it is; empty: the local user's
 	// Grant, if set, allows beforehand what would ask; it is who the journal
 	// names as having decided.
 	Grant string
@@ -41,13 +42,8 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 	if strings.TrimSpace(q.Text) == "" {
 		return tenon.Run{}, nil, tenon.Errorf(tenon.CodeInvalid, "the question is empty")
 	}
-	a, err := h.config.Agent(q.Agent)
-	if err != nil {
-		return tenon.Run{}, nil, err
-	}
-	name := h.agentName(q.Agent)
-	run := tenon.Run{ID: cmp.Or(q.id, tenon.NewID("run", h.now())), Core: agent.Version, Agent: name, Title: shorten(q.Text, titleLen),
-		State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
+	run := tenon.Run{ID: cmp.Or(q.id, tenon.NewID("run", h.now())), Core: agent.Version, Principal: cmp.Or(q.Principal, tenon.PrincipalLocal),
+		Title: shorten(q.Text, titleLen), State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
 	if q.Session != "" {
 		s, err := h.Session(ctx, q.Session)
 		if err != nil {
@@ -58,34 +54,62 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 			if err != nil {
 				return tenon.Run{}, nil, err
 			}
-			run.Parent, run.ParentSeq = parent.ID, parent.Seq
+			run.Parent, run.ParentSeq = parent.ID, cmp.Or(s.HeadSeq, parent.Seq)
+			q.Agent = cmp.Or(q.Agent, h.talkingTo(ctx, parent, run.ParentSeq))
 		}
 	} else {
 		run.Session = cmp.Or(q.newSession, tenon.NewID("ses", h.now()))
 	}
-	spec := agent.Spec{Agent: name, Question: q.Text, Grant: q.Grant, Policy: h.policy,
-		ToolChoice: a.ToolChoice, MaxTurns: a.Limits.MaxTurns, Parallel: a.Limits.ParallelTools, Timeout: a.Limits.RunTimeout,
-		MaxToolCalls: a.Limits.ToolCalls, MaxTokens: a.Limits.Tokens, OnLimit: a.Limits.OnLimit, LimitPrompt: a.Limits.LimitPrompt,
-		MaxCost: tenon.Dollars(a.Limits.Cost), Budgets: h.config.Budgets, Compaction: a.Compaction, Expires: h.config.Policy.Defaults.Expires}
-	if q.ToolChoice != "" {
-		spec.ToolChoice = q.ToolChoice
-	}
-	if q.MaxTurns != 0 {
-		spec.MaxTurns = q.MaxTurns
-	}
-	if spec.Model, err = h.models.choose(ctx, q.Model, a.Model); err != nil {
+	a, err := h.config.Agent(q.Agent)
+	if err != nil {
 		return tenon.Run{}, nil, err
 	}
-	run.Model = spec.Model
-	spec.System = a.Instructions.Text
-	snapshot, problems, err := h.offer(ctx, q, a, &spec)
+	name := h.agentName(q.Agent)
+	run.Agent = name
+	spec, snapshot, problems, err := h.agentSpec(ctx, name, a, q)
 	if err != nil {
 		return tenon.Run{}, problems, err
 	}
-	if err := checkChoice(spec.ToolChoice, snapshot); err != nil {
-		return tenon.Run{}, problems, err
-	}
+	run.Model = spec.Model
 	return run, problems, h.start(ctx, engine.Spec{Run: run, Data: encode(spec), Fresh: true}, snapshot)
+}
+
+// agentSpec is what an agent's run starts from, with the snapshot of its tools, nil
+// for none.
+func (h *Host) agentSpec(ctx context.Context, name string, a agent.Config, q Question) (agent.Spec, *catalog.Snapshot, []Problem, error) {
+	spec := agent.Spec{Agent: name, Question: q.Text, Grant: q.Grant, Policy: h.policy, System: a.Instructions.Text,
+		ToolChoice: a.ToolChoice, MaxTurns: a.Limits.MaxTurns, Parallel: a.Limits.ParallelTools, Timeout: a.Limits.RunTimeout,
+		MaxToolCalls: a.Limits.ToolCalls, MaxTokens: a.Limits.Tokens, OnLimit: a.Limits.OnLimit, LimitPrompt: a.Limits.LimitPrompt,
+		MaxCost: tenon.Dollars(a.Limits.Cost), MaxDepth: a.Limits.MaxDepth, Budgets: h.config.Budgets, Compaction: a.Compaction,
+		Expires: h.config.Policy.Defaults.Expires}
+	spec.ToolChoice = cmp.Or(q.ToolChoice, spec.ToolChoice)
+	spec.MaxTurns = cmp.Or(q.MaxTurns, spec.MaxTurns)
+	var err error
+	if spec.Model, err = h.models.choose(ctx, q.Model, a.Model); err != nil {
+		return spec, nil, nil, err
+	}
+	if err := h.checkPrice(ctx, &spec); err != nil {
+		return spec, nil, nil, err
+	}
+	snapshot, problems, err := h.offer(ctx, q, a, &spec)
+	if err == nil {
+		err = checkChoice(spec.ToolChoice, snapshot)
+	}
+	return spec, snapshot, problems, err
+}
+
+// checkPrice refuses a bound on money for a model whose price is not known: it
+// would bound nothing.
+func (h *Host) checkPrice(ctx context.Context, spec *agent.Spec) error {
+	b := spec.Budgets
+	if spec.MaxCost == 0 && b.Session.Cost == 0 && b.Day.Cost == 0 && b.Principal.Cost == 0 {
+		return nil
+	}
+	_, ok, err := h.Price(ctx, spec.Model)
+	if err == nil && !ok {
+		err = tenon.Errorf(tenon.CodeConfig, "a limit of cost is set, and the price of model '%s' is not known: set models.NAME.price, or prices, in tenon.yaml", spec.Model)
+	}
+	return err
 }
 
 // checkChoice refuses a tool choice that names a tool that is not on offer.
@@ -118,7 +142,7 @@ func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agen
 	if err != nil {
 		return nil, problems, err
 	}
-	snapshot = snapshot.Filter(a.Tools.Include, a.Tools.Exclude)
+	snapshot = visible(snapshot, spec.Agent, a)
 	h.log.Info("MCP orchestration enabled: " + strconv.Itoa(len(snapshot.Tools())) + " tools available")
 	if len(snapshot.Tools()) == 0 {
 		snapshot = nil
@@ -139,6 +163,22 @@ func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agen
 	return snapshot, problems, nil
 }
 
+// talkingTo is the agent that has a session's conversation: the one that it was
+// handed over to, else the one that was asked last; "" where that is not configured
+// any more.
+func (h *Host) talkingTo(ctx context.Context, last tenon.Run, seq uint64) string {
+	name := last.Agent
+	if _, ok := h.toolsets[handoffServer]; ok {
+		if s, err := h.fold(ctx, last.ID, seq); err == nil { // else the run will say so itself
+			name = cmp.Or(s.HandedOver(), name)
+		}
+	}
+	if _, ok := h.config.Agents[name]; !ok {
+		return ""
+	}
+	return name
+}
+
 // agentName is the name of the agent that a question goes to.
 func (h *Host) agentName(name string) string {
 	if names := h.config.AgentNames(); name == "" && len(names) == 1 {
@@ -148,27 +188,6 @@ func (h *Host) agentName(name string) string {
 		return "default"
 	}
 	return name
-}
-
-// Resume goes on with a run that has no owner: one whose process died, one that
-// was decided while nobody worked on it, or one that had failed.
-func (h *Host) Resume(ctx context.Context, run string) error {
-	row, err := h.store.Run(ctx, run)
-	if err != nil {
-		return err
-	}
-	if row.State == tenon.RunFailed {
-		retry := engine.Signal{ID: tenon.NewID("sig", h.now()), Kind: tenon.EventRetry, By: string(tenon.PrincipalLocal)}
-		if _, err := h.engine.Signal(ctx, run, retry); err != nil {
-			return err
-		}
-	}
-	return h.engine.Start(ctx, engine.Spec{Run: tenon.Run{ID: run}})
-}
-
-// Cancel asks a run to end.
-func (h *Host) Cancel(ctx context.Context, run, reason string) error {
-	return h.engine.Cancel(ctx, run, reason)
 }
 
 // Events yields a run's events after the given number and follows it. See

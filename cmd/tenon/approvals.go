@@ -15,7 +15,7 @@ import (
 
 func newApprovals(a *app) *cobra.Command {
 	cmd := group("approvals", "Tool calls that wait for a decision: list, allow, deny", "approval")
-	cmd.AddCommand(newApprovalsList(a), newApprovalsDecide(a, tenon.Allow), newApprovalsDecide(a, tenon.Deny))
+	cmd.AddCommand(newApprovalsList(a), newApprovalsDecide(a, tenon.Allow), newApprovalsDecide(a, tenon.Deny), newApprovalsGrants(a), newApprovalsRevoke(a))
 	return cmd
 }
 
@@ -60,8 +60,10 @@ func newApprovalsDecide(a *app, verdict tenon.Verdict) *cobra.Command {
 		Example: "  tenon approvals allow run_06d8k2w5\n  tenon approvals allow run_06d8k2w5/1.0 --args '{\"path\":\"notes.txt\"}'",
 		Args:    args(1, 1, "the approval's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if r.Remember != "" && r.Remember != agent.RememberSession {
-				return tenon.Errorf(tenon.CodeInvalid, "--remember %s: the only value is session", r.Remember)
+			switch r.Remember {
+			case "", agent.RememberSession, agent.RememberAlways:
+			default:
+				return tenon.Errorf(tenon.CodeInvalid, "--remember %s: the values are session and always", r.Remember)
 			}
 			if cmd.Flags().Changed("args") {
 				o, err := object(edited)
@@ -80,7 +82,7 @@ func newApprovalsDecide(a *app, verdict tenon.Verdict) *cobra.Command {
 		cmd.Flags().StringVar(&r.Reason, "reason", "", "`TEXT` for the model and the journal")
 		return cmd
 	}
-	cmd.Flags().StringVar(&r.Remember, "remember", "", "`HOW` long it holds: session allows the tool for the rest of the session (default once)")
+	cmd.Flags().StringVar(&r.Remember, "remember", "", "`HOW` long it holds: session allows the tool for the rest of the session, always until it is taken back (default once)")
 	cmd.Flags().StringVar(&edited, "args", "", "other arguments to send, or the answer to a server that asks for input, as a `JSON` object")
 	return cmd
 }

@@ -18,27 +18,27 @@ import (
 // errUndecided says that there is nobody here who could decide.
 var errUndecided = errors.New("undecided")
 
-// decide answers what a run waits for: with yes all of it, else what the person
-// at the terminal says.
-func (a *app) decide(ctx context.Context, h *host.Host, run string, waiting []tenon.Waiting, yes bool) error {
+// decide answers what a run, or one that it called, waits for: with yes all of it,
+// else what the person at the terminal says.
+func (a *app) decide(ctx context.Context, h *host.Host, run string, yes bool) error {
 	if !yes && !a.canAsk() {
 		return errUndecided
 	}
-	for i, w := range waiting {
-		var asked agent.Asking
-		if err := json.Unmarshal(w.Data, &asked); err != nil {
-			return tenon.Errorf(tenon.CodeStore, "what run %s waits for cannot be read: %w", run, err)
-		}
-		if asked.Kind != agent.AskApproval && !a.canAsk() {
+	list, err := h.Awaited(ctx, run)
+	if err != nil {
+		return err
+	}
+	for i, p := range list {
+		if p.Kind != agent.AskApproval && !a.canAsk() {
 			return errUndecided // --yes is for tool calls: it knows no answers, and must not make a run endless
 		}
-		if yes && asked.Kind == agent.AskApproval {
-			if _, err := h.Decide(ctx, run, w.Step, agent.Ruling{Verdict: tenon.Allow, By: byYes}); err != nil {
+		if yes && p.Kind == agent.AskApproval {
+			if _, err := h.Decide(ctx, p.Run, p.Step, agent.Ruling{Verdict: tenon.Allow, By: byYes}); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := a.decideOne(ctx, ctx, h, run, w.Step, asked, len(waiting)-i-1); err != nil {
+		if err := a.decideOne(ctx, ctx, h, p.Run, p.Step, p.Asking, len(list)-i-1); err != nil {
 			return err
 		}
 	}
@@ -113,7 +113,7 @@ func niceArgs(args json.RawMessage) string {
 // askRuling asks for one decision.
 func (a *app) askRuling(ctx context.Context, asked agent.Asking) (agent.Ruling, error) {
 	r := agent.Ruling{By: string(tenon.PrincipalLocal)}
-	question := "[y]es once / for this [s]ession / [n]o, or 'n REASON' / [e]dit the arguments: "
+	question := "[y]es once / for this [s]ession / [a]lways / [n]o, or 'n REASON' / [e]dit the arguments: "
 	if asked.Kind == agent.AskLimit {
 		question = "[y]es / [n]o: "
 	}
@@ -129,6 +129,12 @@ func (a *app) askRuling(ctx context.Context, asked agent.Asking) (agent.Ruling, 
 			return r, nil
 		case "s", "session":
 			r.Verdict, r.Remember = tenon.Allow, agent.RememberSession
+			return r, nil
+		case "a", "always":
+			if asked.Kind == agent.AskLimit {
+				continue
+			}
+			r.Verdict, r.Remember = tenon.Allow, agent.RememberAlways
 			return r, nil
 		case "n", "no":
 			r.Verdict, r.Reason = tenon.Deny, strings.TrimSpace(rest)

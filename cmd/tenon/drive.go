@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"strconv"
@@ -59,18 +58,18 @@ func (a *app) drive(ctx context.Context, h *host.Host, run tenon.Run, after uint
 		if f.done != nil || len(f.waiting) == 0 {
 			return a.ended(context.WithoutCancel(ctx), h, run, f)
 		}
-		err = a.decide(ctx, h, run.ID, f.waiting, yes)
+		err = a.decide(ctx, h, run.ID, yes)
 		switch {
 		case ctx.Err() != nil:
 			<-told // the run ends, and the next round sees it
 			continue
 		case errors.Is(err, errUndecided) && a.wait:
-			if err := a.awaitDecision(work, h, run.ID, f.waiting); err != nil {
+			if err := a.awaitDecision(work, h, run.ID); err != nil {
 				return err
 			}
 			continue
 		case errors.Is(err, errUndecided):
-			return a.rests(work, h, run, f.waiting)
+			return a.rests(work, h, run)
 		case err != nil:
 			return err
 		}
@@ -155,12 +154,13 @@ func (a *app) summary(r agent.Report) {
 }
 
 // rests tells of a run that waits and cannot be decided here.
-func (a *app) rests(ctx context.Context, h *host.Host, run tenon.Run, waiting []tenon.Waiting) error {
-	if err := a.tellAll(run.ID, waiting); err != nil {
+func (a *app) rests(ctx context.Context, h *host.Host, run tenon.Run) error {
+	n, err := a.tellAll(ctx, h, run.ID)
+	if err != nil {
 		return err
 	}
 	a.note("  then go on:  tenon runs resume %s", run.ID)
-	err := reported{tenon.Errorf(tenon.CodeWaiting, "approval required: run %s waits for %s", run.ID, plural(len(waiting), "decision"))}
+	err = reported{tenon.Errorf(tenon.CodeWaiting, "approval required: run %s waits for %s", run.ID, plural(n, "decision"))}
 	switch a.format {
 	case formatJSON:
 		report, rerr := h.Report(ctx, run.ID)
@@ -178,16 +178,14 @@ func (a *app) rests(ctx context.Context, h *host.Host, run tenon.Run, waiting []
 	return err
 }
 
-// tellAll says what a run waits for, and how to decide it from elsewhere.
-func (a *app) tellAll(run string, waiting []tenon.Waiting) error {
-	for _, w := range waiting {
-		var asked agent.Asking
-		if err := json.Unmarshal(w.Data, &asked); err != nil {
-			return tenon.Errorf(tenon.CodeStore, "what run %s waits for cannot be read: %w", run, err)
-		}
-		a.tellWaiting(run, w.Step, asked)
+// tellAll says what a run, or one that it called, waits for and how to decide it from
+// elsewhere. It returns how many decisions that are.
+func (a *app) tellAll(ctx context.Context, h *host.Host, run string) (int, error) {
+	list, err := h.Awaited(ctx, run)
+	for _, p := range list {
+		a.tellWaiting(p.Run, p.Step, p.Asking)
 	}
-	return nil
+	return len(list), err
 }
 
 func (a *app) tellWaiting(run, step string, asked agent.Asking) {
@@ -214,22 +212,19 @@ const decisionPause = 200 * time.Millisecond
 
 // awaitDecision waits until somebody elsewhere has decided what a run waits for,
 // and lets the run go on.
-func (a *app) awaitDecision(ctx context.Context, h *host.Host, run string, waiting []tenon.Waiting) error {
-	if err := a.tellAll(run, waiting); err != nil {
-		return err
-	}
-	for {
-		row, err := h.RunRow(ctx, run)
-		switch {
-		case err != nil:
-			return err
-		case row.State != tenon.RunInputRequired, len(row.Waiting) < len(waiting):
+func (a *app) awaitDecision(ctx context.Context, h *host.Host, run string) error {
+	n, err := a.tellAll(ctx, h, run)
+	for err == nil {
+		list, aerr := h.Awaited(ctx, run)
+		if aerr == nil && len(list) < n {
 			return h.Resume(ctx, run)
 		}
+		err = aerr
 		select {
 		case <-time.After(decisionPause):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
+	return err
 }

@@ -100,6 +100,8 @@ func (f *follower) show(e tenon.Event) error {
 		f.message(e)
 	case agent.EventCompacted:
 		f.compacted(e)
+	case agent.LiveChild:
+		f.child(e)
 	default:
 		switch {
 		case strings.Contains(e.Step, "/"):
@@ -113,6 +115,25 @@ func (f *follower) show(e tenon.Event) error {
 		}
 	}
 	return nil
+}
+
+// child shows what happens in a run that this one called: its tool calls, indented.
+func (f *follower) child(e tenon.Event) {
+	var inner tenon.Event
+	if json.Unmarshal(e.Data, &inner) != nil {
+		return
+	}
+	switch {
+	case inner.Kind == agent.LiveChild:
+		f.child(inner)
+	case !strings.Contains(inner.Step, "."):
+	case strings.Contains(inner.Step, "/"):
+		if f.clear(); f.asks != nil {
+			f.asks.see(inner)
+		}
+	default:
+		f.called(inner, strings.Repeat("  ", strings.Count(inner.Run, "/")))
+	}
 }
 
 // compacted tells that the model sees less from here on.
@@ -201,9 +222,16 @@ func (f *follower) settle() {
 }
 
 // tool folds an event of a tool call and prints the call when it ends.
-func (f *follower) tool(e tenon.Event) {
-	f.calls[e.Step] = append(f.calls[e.Step], e)
-	records := agent.Calls(f.calls[e.Step])
+func (f *follower) tool(e tenon.Event) { f.called(e, "") }
+
+// called does so for a call of this run, or, indented, of one that it called.
+func (f *follower) called(e tenon.Event, indent string) {
+	step := e.Step
+	if indent != "" {
+		step = e.Run + "/" + e.Step
+	}
+	f.calls[step] = append(f.calls[step], e)
+	records := agent.Calls(f.calls[step])
 	if len(records) != 1 {
 		return
 	}
@@ -227,7 +255,7 @@ func (f *follower) tool(e tenon.Event) {
 		return
 	}
 	f.settle()
-	fmt.Fprintln(f.a.err, f.a.callLine(r))
+	fmt.Fprintln(f.a.err, indent+f.a.callLine(r))
 }
 
 // gaveUp prints the calls whose last attempt failed and was not followed by

@@ -23,18 +23,22 @@ type questions struct {
 	wg   sync.WaitGroup
 
 	mu      sync.Mutex
-	queue   []string                           // steps that wait for their turn
-	open    map[string]context.CancelCauseFunc // step that is asked about, and how to stop
-	busy    bool                               // somebody is asked
-	silence func()                             // ends the listening to what is typed into the run
+	queue   []askedAt                           // what waits for its turn
+	open    map[askedAt]context.CancelCauseFunc // what is asked about, and how to stop
+	busy    bool                                // somebody is asked
+	silence func()                              // ends the listening to what is typed into the run
 }
+
+// askedAt is where a question came up: in the run that is followed, or in one that
+// it called.
+type askedAt struct{ run, step string }
 
 // errTakenOff is why a person is no longer asked.
 var errTakenOff = errors.New("the question has ended")
 
 // questions begins to listen to what the person types into the run, and to ask.
 func (a *app) questions(ctx context.Context, h *host.Host, run string) *questions {
-	q := &questions{a: a, h: h, run: run, open: map[string]context.CancelCauseFunc{}}
+	q := &questions{a: a, h: h, run: run, open: map[askedAt]context.CancelCauseFunc{}}
 	q.ctx, q.stop = context.WithCancel(ctx)
 	q.silence = a.listen(ctx, h, run)
 	return q
@@ -62,7 +66,7 @@ func (q *questions) see(e tenon.Event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if e.Kind != tenon.EventQuestion {
-		if stop := q.open[e.Step]; stop != nil {
+		if stop := q.open[askedAt{e.Run, e.Step}]; stop != nil {
 			stop(errTakenOff)
 		}
 		return
@@ -71,7 +75,7 @@ func (q *questions) see(e tenon.Event) {
 	if json.Unmarshal(e.Data, &asked) != nil || asked.Verdict != tenon.Ask {
 		return
 	}
-	q.queue = append(q.queue, e.Step)
+	q.queue = append(q.queue, askedAt{e.Run, e.Step})
 	if !q.busy {
 		q.busy = true
 		q.wg.Go(q.work)
@@ -88,43 +92,43 @@ func (q *questions) work() {
 			q.mu.Unlock()
 			return
 		}
-		step := q.queue[0]
+		at := q.queue[0]
 		q.queue = q.queue[1:]
 		ctx, stop := context.WithCancelCause(q.ctx)
-		q.open[step] = stop
+		q.open[at] = stop
 		q.mu.Unlock()
-		if err := q.one(ctx, step); err != nil && q.ctx.Err() == nil {
+		if err := q.one(ctx, at); err != nil && q.ctx.Err() == nil {
 			q.a.note("tenon: %s", err)
 		}
 		q.mu.Lock()
-		delete(q.open, step)
+		delete(q.open, at)
 		q.mu.Unlock()
 		stop(nil)
 	}
 }
 
 // one asks one question, or says how it can be answered from elsewhere.
-func (q *questions) one(ctx context.Context, step string) error {
-	row, err := q.h.RunRow(ctx, q.run)
+func (q *questions) one(ctx context.Context, at askedAt) error {
+	row, err := q.h.RunRow(ctx, at.run)
 	if err != nil {
 		return err
 	}
 	for _, w := range row.Waiting {
 		var asked agent.Asking
-		if w.Step != step || json.Unmarshal(w.Data, &asked) != nil {
+		if w.Step != at.step || json.Unmarshal(w.Data, &asked) != nil {
 			continue
 		}
 		if !q.a.canAsk() {
-			q.a.tellWaiting(q.run, step, asked)
+			q.a.tellWaiting(at.run, at.step, asked)
 			return nil
 		}
-		err := q.a.decideOne(q.ctx, ctx, q.h, q.run, step, asked, 0)
+		err := q.a.decideOne(q.ctx, ctx, q.h, at.run, at.step, asked, 0)
 		switch {
 		case err != nil && errors.Is(context.Cause(ctx), errTakenOff):
 			q.a.note("the question has ended without you")
 			return nil
 		case errors.Is(err, errUndecided):
-			q.a.note("the question stays open; answer with: tenon approvals allow %s", q.run+"/"+step)
+			q.a.note("the question stays open; answer with: tenon approvals allow %s", at.run+"/"+at.step)
 			return nil
 		}
 		return err

@@ -167,9 +167,9 @@ func (a *app) resume(ctx context.Context, h *host.Host, run tenon.Run, yes bool)
 		return tenon.Errorf(tenon.CodeConflict, "run %s has ended (%s); %s", run.ID, run.State, afterEnd(run))
 	case tenon.RunInputRequired:
 		if yes || a.canAsk() {
-			err := a.decide(ctx, h, run.ID, run.Waiting, yes)
+			err := a.decide(ctx, h, run.ID, yes)
 			if errors.Is(err, errUndecided) && ctx.Err() == nil {
-				return a.rests(ctx, h, run, run.Waiting)
+				return a.rests(ctx, h, run)
 			}
 			if err != nil {
 				return err

@@ -154,14 +154,14 @@ func (a *app) followCall(ctx context.Context, h *host.Host, name, run string) (*
 		if tenon.ErrorCode(err) != tenon.CodeWaiting || len(waiting) == 0 {
 			return result, err
 		}
-		switch derr := a.decide(ctx, h, run, waiting, false); {
+		switch derr := a.decide(ctx, h, run, false); {
 		case errors.Is(derr, errUndecided) && a.wait:
-			if err := a.awaitDecision(ctx, h, run, waiting); err != nil {
+			if err := a.awaitDecision(ctx, h, run); err != nil {
 				return nil, err
 			}
 			continue
 		case errors.Is(derr, errUndecided):
-			if terr := a.tellAll(run, waiting); terr != nil {
+			if _, terr := a.tellAll(ctx, h, run); terr != nil {
 				return nil, terr
 			}
 			return nil, err

@@ -77,7 +77,7 @@ func (a *app) watch(ctx context.Context, h *host.Host, run tenon.Run) error {
 	case errors.Is(context.Cause(watching), errAbandoned):
 		return tenon.Errorf(tenon.CodeConflict, "run %s is under way and nobody works on it; go on with: tenon runs resume %s, or start tenon serve", run.ID, run.ID)
 	case len(f.waiting) > 0:
-		return a.rests(ctx, h, run, f.waiting)
+		return a.rests(ctx, h, run)
 	}
 	return err
 }

@@ -268,7 +268,7 @@ func (d *driver) expire(step string) error {
 }
 
 func (d *driver) decide(c tenon.Command) error {
-	events, err := d.e.c.Do(d.e.ctx, d.id, engine.Attempt{Command: c, Attempt: 1}, d.emit(c.Step, 0))
+	events, err := d.e.c.Do(d.e.ctx, d.id, engine.Attempt{Command: c, Attempt: 1, Row: d.row}, d.emit(c.Step, 0))
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ func (d *driver) launch(starts []tenon.Command) error {
 		if s := d.steps[c.Step]; s != nil {
 			n = s.attempts + 1
 		}
-		attempts[i] = engine.Attempt{Command: c, Attempt: n}
+		attempts[i] = engine.Attempt{Command: c, Attempt: n, Row: d.row}
 		data, err := d.startedData(tenon.StartedData{Kind: c.Kind, Idempotent: c.Idempotent})
 		if err != nil {
 			return err

@@ -1,0 +1,114 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/catalog"
+)
+
+// Other agents are offered as the tools of two servers that no configuration can
+// name.
+const (
+	handoffServer = "handoffs"
+	handoffPrefix = "transfer_to_"
+)
+
+// kindOf says what a call of a tool comes to.
+func kindOf(t *tenon.Tool) string {
+	switch t.Server {
+	case catalog.AgentServer:
+		return agent.KindAgent
+	case handoffServer:
+		return agent.KindHandoff
+	}
+	return ""
+}
+
+// agentTools offers other agents. The core has them called in runs of their own, so
+// that nobody calls them here.
+type agentTools []tenon.Tool
+
+// Tools implements [tenon.Toolset].
+func (a agentTools) Tools(context.Context) ([]tenon.Tool, error) { return a, nil }
+
+// Call implements [tenon.Toolset].
+func (a agentTools) Call(_ context.Context, c tenon.Call) (*tenon.Result, error) {
+	return nil, tenon.Errorf(tenon.CodeInternal, "agent '%s' was called as if it were a tool of a server", c.Tool)
+}
+
+// openAgents offers the agents that the configuration offers to others: under
+// `tools` those that are asked and answer, under `handoffs` of an agent those that
+// take over.
+func (h *Host) openAgents() {
+	yes, no := true, false
+	tool := func(remote, description, argument, about string, required ...string) tenon.Tool {
+		schema := map[string]any{"type": "object", "additionalProperties": false,
+			"properties": map[string]any{argument: map[string]any{"type": "string", "description": about}}}
+		if len(required) > 0 {
+			schema["required"] = required
+		}
+		return tenon.Tool{Remote: remote, Description: description, Input: encode(schema),
+			// What such an agent does is asked about call by call.
+			Annotations: tenon.Annotations{ReadOnly: &yes, Destructive: &no}}
+	}
+	asked, handed := map[string]tenon.Tool{}, map[string]tenon.Tool{}
+	for name, t := range h.config.Tools {
+		if t = t.WithDefaults(name); t.Kind == catalog.KindAgent {
+			asked[t.RemoteName] = tool(t.RemoteName, h.config.Agents[t.RemoteName].Description, "message",
+				"What the agent is to do, with all that it has to know: it sees nothing of this conversation.", "message")
+		}
+	}
+	for _, a := range h.config.Agents {
+		for _, to := range a.Handoffs {
+			handed[to] = tool(handoffPrefix+to, strings.TrimSpace("Hand the conversation over to the agent "+to+", who answers from then on. "+h.config.Agents[to].Description),
+				"reason", "Why, in a few words.")
+		}
+	}
+	for server, tools := range map[string]map[string]tenon.Tool{catalog.AgentServer: asked, handoffServer: handed} {
+		if len(tools) > 0 {
+			h.toolsets[server] = agentTools(slices.SortedFunc(maps.Values(tools), func(a, b tenon.Tool) int { return strings.Compare(a.Remote, b.Remote) }))
+		}
+	}
+}
+
+// visible leaves in a snapshot what an agent sees: what its globs say, the handoffs
+// that it may make and no others, and never itself.
+func visible(s *catalog.Snapshot, name string, a agent.Config) *catalog.Snapshot {
+	include, exclude := a.Tools.Include, slices.Clone(a.Tools.Exclude)
+	for _, t := range s.Tools() {
+		to, handoff := strings.CutPrefix(t.Remote, handoffPrefix)
+		switch {
+		case t.Server == handoffServer && handoff && slices.Contains(a.Handoffs, to):
+			if len(include) > 0 {
+				include = append(slices.Clip(include), literal(t.Name))
+			}
+		case t.Server == handoffServer, t.Server == catalog.AgentServer && t.Remote == name:
+			exclude = append(exclude, literal(t.Name))
+		}
+	}
+	return s.Filter(include, exclude)
+}
+
+// literal is the glob that a name alone matches.
+func literal(name string) string {
+	if ok, err := path.Match(name, name); ok && err == nil {
+		return name
+	}
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(name)
+}
+
+// message is what an agent is asked by another one.
+func message(args json.RawMessage) string {
+	var m struct {
+		Message string `json:"message"`
+	}
+	_ = json.Unmarshal(args, &m) // the catalog has held them to the schema
+	return m.Message
+}

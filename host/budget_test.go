@@ -1,0 +1,258 @@
+package host_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/model"
+	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/sqlite"
+)
+
+// budgeted is a host with budgets, a model in Go and a shop.
+func budgeted(t *testing.T, home string, c *config.Config, s tenon.Toolset, m answering) (*host.Host, store.Store) {
+	t.Helper()
+	st, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(home, "tenon.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := host.Open(t.Context(), host.Config{Config: c, Store: st, Model: "m", Toolsets: map[string]tenon.Toolset{"shop": s},
+		Models: map[string]tenon.Model{"m": m}, LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	return h, st
+}
+
+// TestBudgets uses a budget up over several runs; each kind has its own stop reason.
+func TestBudgets(t *testing.T) {
+	tests := []struct {
+		name   string
+		b      agent.Budgets
+		stop   tenon.StopReason // of the third run
+		err    string
+		other  bool // another session, or principal, still has room
+		second bool // the second run meets it already
+	}{
+		{"session turns", agent.Budgets{Session: agent.Budget{Turns: 4}}, tenon.LimitTurns, "budget of this session is used up: 4 model requests of 4 model requests; raise budgets.session", true, false},
+		{"day turns", agent.Budgets{Day: agent.Budget{Turns: 4}}, tenon.LimitTurns, "budget of this day", false, false},
+		{"principal tokens", agent.Budgets{Principal: agent.Budget{Tokens: 400}}, tenon.LimitTokens, "budget of this principal is used up: 440 tokens of 400 tokens", true, false},
+		{"session calls", agent.Budgets{Session: agent.Budget{ToolCalls: 2}}, tenon.LimitToolCalls, "2 tool calls", true, false},
+		{"day time", agent.Budgets{Day: agent.Budget{Time: time.Millisecond}}, tenon.LimitTime, "budget of this day", false, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h, _ := budgeted(t, t.TempDir(), &config.Config{Budgets: tt.b}, &shop{}, func(req *tenon.Request) (*tenon.Response, error) {
+				time.Sleep(2 * time.Millisecond)
+				if last := req.Messages[len(req.Messages)-1]; last.Role == tenon.RoleUser {
+					return calls(`price {"thing":"tea"}`), nil
+				}
+				return says("done"), nil
+			})
+			session := ""
+			for i := range 3 {
+				r, _ := ask(t, h, host.Question{Text: "again", Session: session, Principal: "ann"})
+				session = r.Session
+				over := i == 2 || tt.second
+				if over != (r.State == tenon.RunFailed) || over && (r.Stop != tt.stop || !strings.Contains(r.Error.Message, tt.err)) {
+					t.Fatalf("run %d: %s %s %v", i, r.State, r.Stop, r.Error)
+				}
+				replay(t, h, session)
+				if over {
+					break
+				}
+			}
+			q := host.Question{Text: "again", Principal: "bob"}
+			if r, _ := ask(t, h, q); tt.other != (r.State == tenon.RunCompleted) {
+				t.Errorf("somebody else's run: %s %v", r.State, r.Error)
+			}
+		})
+	}
+}
+
+// TestBudgetConfirm lets a person let a run go on past a budget.
+func TestBudgetConfirm(t *testing.T) {
+	c := &config.Config{Budgets: agent.Budgets{Day: agent.Budget{Turns: 1}}, Agents: map[string]agent.Config{
+		"default": agent.Config{Limits: agent.Limits{OnLimit: agent.OnLimitConfirm}}.WithDefaults()}}
+	n := 0
+	h, _ := budgeted(t, t.TempDir(), c, &shop{}, func(*tenon.Request) (*tenon.Response, error) {
+		if n++; n < 4 {
+			return calls(`price {"thing":"tea"}`), nil
+		}
+		return says("done"), nil
+	})
+	r, _ := ask(t, h, host.Question{Text: "q"})
+	if r.State != tenon.RunInputRequired || len(r.Waiting) != 1 {
+		t.Fatalf("%s %+v", r.State, r.Waiting)
+	}
+	if _, err := h.Decide(t.Context(), r.Run, r.Waiting[0].Step, agent.Ruling{Verdict: tenon.Allow, By: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Resume(t.Context(), r.Run); err != nil {
+		t.Fatal(err)
+	}
+	if r, _ = follow(t, h, r.Run); r.State != tenon.RunCompleted || n != 4 {
+		t.Errorf("%s %v after %d requests", r.State, r.Error, n)
+	}
+	replay(t, h, r.Session)
+}
+
+// TestBudgetShared has many runs at a time draw on one budget: together they never
+// use more than it holds, except for the one step that was in flight alone, and
+// none is refused while there is room.
+func TestBudgetShared(t *testing.T) {
+	const limit = 20_000 // of a request of 110 tokens, for which about 4,200 are reserved
+	var used atomic.Int64
+	h, st := budgeted(t, t.TempDir(), &config.Config{Budgets: agent.Budgets{Day: agent.Budget{Tokens: limit}}}, &shop{}, func(req *tenon.Request) (*tenon.Response, error) {
+		used.Add(110)
+		if len(req.Messages) < 12 {
+			return calls(`price {"thing":"tea"}`), nil
+		}
+		return says("done"), nil
+	})
+	var wg sync.WaitGroup
+	var refused atomic.Int64
+	for range 32 {
+		wg.Go(func() {
+			run, _, err := h.Start(t.Context(), host.Question{Text: "q"})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for _, err := range h.Events(t.Context(), run.ID, 0) {
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			r, err := h.Report(t.Context(), run.ID)
+			if err != nil {
+				t.Error(err)
+			}
+			if r.Stop == tenon.LimitTokens {
+				refused.Add(1)
+			} else if r.State != tenon.RunCompleted {
+				t.Errorf("%s %v", r.State, r.Error)
+			}
+		})
+	}
+	wg.Wait()
+	if refused.Load() == 0 || used.Load() > limit+110 || used.Load() < limit-4400 {
+		t.Errorf("used %d of %d, %d runs refused", used.Load(), limit, refused.Load())
+	}
+	balances, err := st.Balances(t.Context(), "day/")
+	if err != nil || len(balances) != 1 || balances[0].Used != used.Load() || balances[0].Reserved != 0 {
+		t.Errorf("balances %+v %v, used %d", balances, err, used.Load())
+	}
+}
+
+// TestPriceUnknown refuses a bound on money that would bound nothing.
+func TestPriceUnknown(t *testing.T) {
+	c := &config.Config{Models: map[string]model.Config{"x": {Name: "x", Provider: "openai-compatible", BaseURL: "http://127.0.0.1:1", Model: "who-knows"}},
+		Limits: agent.Limits{Cost: 1}, Agents: map[string]agent.Config{"default": agent.Config{Model: "x", Limits: agent.Limits{Cost: 1}}.WithDefaults()}}
+	h, err := host.Open(t.Context(), host.Config{Config: c, Home: t.TempDir(), LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	if _, _, err := h.Start(t.Context(), host.Question{Text: "q"}); tenon.ErrorCode(err) != tenon.CodeConfig || !strings.Contains(err.Error(), "price of model 'x' is not known") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestAlways keeps what a person allowed for good, for that person and tool only.
+func TestAlways(t *testing.T) {
+	s := &shop{}
+	h, _ := budgeted(t, t.TempDir(), &config.Config{}, s, func(req *tenon.Request) (*tenon.Response, error) {
+		if req.Messages[len(req.Messages)-1].Role == tenon.RoleUser {
+			return calls(`sell {}`), nil
+		}
+		return says("done"), nil
+	})
+	r, _ := ask(t, h, host.Question{Text: "q"})
+	if r.State != tenon.RunInputRequired {
+		t.Fatal(r.State)
+	}
+	if _, err := h.Decide(t.Context(), r.Run, r.Waiting[0].Step, agent.Ruling{Verdict: tenon.Allow, By: "ann", Remember: agent.RememberAlways}); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Resume(t.Context(), r.Run); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = follow(t, h, r.Run)
+	r, _ = ask(t, h, host.Question{Text: "in another session"})
+	if r.State != tenon.RunCompleted || r.ToolCalls[0].By != "ann (always)" {
+		t.Errorf("%s %+v", r.State, r.ToolCalls)
+	}
+	if r, _ := ask(t, h, host.Question{Text: "of somebody else", Principal: "bob"}); r.State != tenon.RunInputRequired {
+		t.Errorf("somebody else's: %s", r.State)
+	}
+	grants, err := h.Grants(t.Context(), "")
+	if err != nil || len(grants) != 1 || grants[0].Remote != "sell" || grants[0].By != "ann" {
+		t.Fatalf("grants %+v %v", grants, err)
+	}
+	if err := h.Revoke(t.Context(), grants[0]); err != nil {
+		t.Fatal(err)
+	}
+	if r, _ := ask(t, h, host.Question{Text: "after it was taken back"}); r.State != tenon.RunInputRequired {
+		t.Errorf("after it was taken back: %s", r.State)
+	}
+}
+
+// counting is a toolset that says how many of its calls ran at a time.
+type counting struct {
+	shop
+	now, most atomic.Int32
+}
+
+func (c *counting) Call(ctx context.Context, call tenon.Call) (*tenon.Result, error) {
+	n := c.now.Add(1)
+	defer c.now.Add(-1)
+	for m := c.most.Load(); n > m && !c.most.CompareAndSwap(m, n); m = c.most.Load() {
+	}
+	time.Sleep(5 * time.Millisecond)
+	return c.shop.Call(ctx, call)
+}
+
+// TestConcurrency bounds the calls of one tool over several runs.
+func TestConcurrency(t *testing.T) {
+	s := &counting{}
+	c := &config.Config{Tools: map[string]catalog.Tool{"price": {Server: "shop", RemoteName: "price", Policy: policy.Block{Concurrency: 2}}}}
+	h, _ := budgeted(t, t.TempDir(), c, s, func(req *tenon.Request) (*tenon.Response, error) {
+		if req.Messages[len(req.Messages)-1].Role == tenon.RoleUser {
+			return calls(`price {"thing":"a"}`, `price {"thing":"b"}`, `price {"thing":"c"}`), nil
+		}
+		return says("done"), nil
+	})
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			run, _, err := h.Start(t.Context(), host.Question{Text: fmt.Sprint(i)})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for _, err := range h.Events(t.Context(), run.ID, 0) {
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if s.most.Load() != 2 {
+		t.Errorf("%d calls at a time, want 2", s.most.Load())
+	}
+}

@@ -1,0 +1,103 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/engine"
+)
+
+// doDecide evaluates the policy about a tool call, or asks the budgets about a
+// model call.
+func (h *Host) doDecide(ctx context.Context, run string, a engine.Attempt) ([]tenon.Event, error) {
+	var c agent.DecideCommand
+	if err := json.Unmarshal(a.Data, &c); err != nil {
+		return nil, tenon.Errorf(tenon.CodeInternal, "step %s: %w", a.Step, err)
+	}
+	if c.Call.Name == "" && a.Local != nil {
+		return h.decideModel(ctx, run, a, c)
+	}
+	d, err := h.decideCall(ctx, a, &c)
+	if err != nil {
+		return nil, err
+	}
+	var events []tenon.Event
+	if c.Propose {
+		events = append(events, tenon.Event{Step: a.Step, Kind: agent.EventProposed, Data: encode(c.Call)})
+	}
+	return append(events, tenon.Event{Step: a.Step, Kind: agent.EventDecided, Data: encode(d)}), nil
+}
+
+// decideCall looks the call up in the catalog, asks the rules, those who allowed the
+// tool before, and the budgets, in this order.
+func (h *Host) decideCall(ctx context.Context, a engine.Attempt, c *agent.DecideCommand) (agent.Decision, error) {
+	d := agent.Decision{Policy: h.policy}
+	snapshot, err := h.snapshot(ctx, c.Tools)
+	if err != nil {
+		return d, err
+	}
+	call, err := snapshot.Prepare(&c.Call)
+	t := call.Tool
+	if d.Arguments = call.Arguments; len(d.Arguments) == 0 {
+		d.Arguments = json.RawMessage("{}")
+	}
+	if t != nil {
+		d.Server, d.Remote, d.Kind = t.Server, t.Remote, kindOf(t)
+	}
+	if call.Warning != nil {
+		h.log.Warn("the arguments are sent as they are: "+call.Warning.Error(), "step", a.Step, "server", t.Server)
+	}
+	if err != nil {
+		d.Verdict, d.By, d.Reason = tenon.Deny, agent.ByCatalog, err.Error()
+		return d, nil
+	}
+	o := h.rules.Judge(t)
+	d.Verdict, d.By, d.Reason, d.Idempotent, d.Timeout = o.Verdict, agent.ByPolicy, o.Reason, o.Idempotent, o.Timeout
+	d.Expires, d.MaxCalls, d.MaxSession = o.Expires, o.MaxCalls.Run, o.MaxCalls.Session
+	if d.Verdict == tenon.Ask {
+		by, err := h.allowedBefore(ctx, a.Row, c, t)
+		if err != nil {
+			return d, err
+		}
+		if by != "" {
+			d.Verdict, d.By = tenon.Allow, by
+		}
+	}
+	if d.Verdict == tenon.Deny {
+		return d, nil
+	}
+	// A call is counted when it is let through: what it is charged is known before.
+	switch refused, _, err := h.reserve(ctx, a.Row, a.Step, c.Budgets, callUnits, use{calls: 1}, c.Beyond); {
+	case err != nil:
+		return d, err
+	case refused != nil:
+		d.Verdict, d.By, d.Reason, d.Refused = tenon.Deny, agent.ByBudget, refused.Reason, refused
+	default:
+		h.settle(ctx, a.Row, a.Step, c.Budgets, callUnits, use{calls: 1})
+	}
+	return d, nil
+}
+
+// allowedBefore says who allowed a tool for this run, for its session or for good,
+// "" for nobody.
+func (h *Host) allowedBefore(ctx context.Context, run tenon.Run, c *agent.DecideCommand, t *tenon.Tool) (string, error) {
+	if by := c.GrantFor(t.Server, t.Remote); by != "" {
+		return by, nil
+	}
+	grants, err := h.store.Grants(ctx, principalOf(run))
+	if err != nil {
+		return "", err
+	}
+	for _, g := range grants {
+		if g.Server == t.Server && g.Remote == t.Remote {
+			return g.By + " (always)", nil
+		}
+	}
+	return "", nil
+}
+
+// principalOf is whose run it is; those of older versions are the local user's.
+func principalOf(run tenon.Run) tenon.Principal { return cmp.Or(run.Principal, tenon.PrincipalLocal) }
