@@ -36,7 +36,6 @@ import (
 // are safe for concurrent use.
 type Snapshot struct {
 	tools    []tenon.Tool
-	byName   map[string]int
 	withheld []Withheld
 	shelves  []*Shelf // nil where the snapshot was read from the store
 	parts    [][]byte // the encoded tools; nil: not encoded yet
@@ -44,6 +43,9 @@ type Snapshot struct {
 	encode sync.Once
 	digest string
 	raw    []byte
+
+	indexed sync.Once
+	found   *Index
 
 	mu      sync.Mutex
 	schemas map[string]*validator
@@ -78,39 +80,38 @@ func Merge(shelves []*Shelf) (*Snapshot, []error) {
 		s.withheld = append(s.withheld, shelf.withheld...)
 		problems = append(problems, shelf.problems...)
 	}
-	unique(list)
-	list = slices.DeleteFunc(list, func(n named) bool {
-		if n.out != "" {
-			s.withheld = append(s.withheld, Withheld{n.src.Server, n.item.tool.Remote, n.out})
-			problems = append(problems, tenon.Errorf(tenon.CodeConfig, "tool '%s' of server '%s' is left out: %s", n.item.tool.Remote, n.src.Server, n.out))
-		}
-		return n.out != ""
-	})
-	slices.SortFunc(list, func(a, b named) int { return strings.Compare(a.name, b.name) })
-	s.tools, s.parts = make([]tenon.Tool, len(list)), make([][]byte, len(list))
+	order := make([]*named, len(list)) // pointers are cheaper to sort
 	for i := range list {
-		s.tools[i], s.parts[i] = list[i].item.tool, list[i].item.raw
-		if s.tools[i].Name != list[i].name {
-			s.tools[i].Name, s.parts[i] = list[i].name, nil
+		list[i].name = list[i].item.tool.Name
+		order[i] = &list[i]
+	}
+	byName := func(a, b *named) int { return strings.Compare(a.name, b.name) }
+	slices.SortFunc(order, byName)
+	if clash(order) {
+		unique(list)
+		order = slices.DeleteFunc(order, func(n *named) bool {
+			if n.out != "" {
+				s.withheld = append(s.withheld, Withheld{n.src.Server, n.item.tool.Remote, n.out})
+				problems = append(problems, tenon.Errorf(tenon.CodeConfig, "tool '%s' of server '%s' is left out: %s", n.item.tool.Remote, n.src.Server, n.out))
+			}
+			return n.out != ""
+		})
+		slices.SortFunc(order, byName)
+	}
+	s.tools, s.parts = make([]tenon.Tool, len(order)), make([][]byte, len(order))
+	for i, n := range order {
+		s.tools[i], s.parts[i] = n.item.tool, n.item.raw
+		if s.tools[i].Name != n.name {
+			s.tools[i].Name, s.parts[i] = n.name, nil
 		}
 	}
 	slices.SortFunc(s.withheld, func(a, b Withheld) int { return strings.Compare(a.Server+"\x00"+a.Remote, b.Server+"\x00"+b.Remote) })
-	s.index()
 	return s, problems
 }
 
 func newSnapshot(tools []tenon.Tool) *Snapshot {
 	slices.SortStableFunc(tools, func(a, b tenon.Tool) int { return strings.Compare(a.Name, b.Name) })
-	s := &Snapshot{tools: slices.Clip(tools), parts: make([][]byte, len(tools))}
-	s.index()
-	return s
-}
-
-func (s *Snapshot) index() {
-	s.byName = make(map[string]int, len(s.tools))
-	for i := range s.tools {
-		s.byName[s.tools[i].Name] = i
-	}
+	return &Snapshot{tools: slices.Clip(tools), parts: make([][]byte, len(tools))}
 }
 
 // write encodes the snapshot when it is first asked for: a snapshot that no run
@@ -144,6 +145,9 @@ func (s *Snapshot) write() {
 // Filter returns the snapshot cut down to the exposed names that the globs let
 // through. An empty include takes all.
 func (s *Snapshot) Filter(include, exclude []string) *Snapshot {
+	if len(exclude) == 0 && (len(include) == 0 || slices.Contains(include, "*")) {
+		return s
+	}
 	match := func(globs []string, name string) bool {
 		return slices.ContainsFunc(globs, func(g string) bool { return glob(g, name) })
 	}
@@ -173,14 +177,18 @@ func inGroups(own, asked []string) bool {
 
 // only returns the snapshot with the tools that are wanted.
 func (s *Snapshot) only(want func(*tenon.Tool) bool) *Snapshot {
-	var tools []tenon.Tool
-	for i := range s.tools {
+	out := 0
+	for out < len(s.tools) && want(&s.tools[out]) {
+		out++
+	}
+	if out == len(s.tools) {
+		return s // the common case costs no copy
+	}
+	tools := slices.Clone(s.tools[:out])
+	for i := out + 1; i < len(s.tools); i++ {
 		if want(&s.tools[i]) {
 			tools = append(tools, s.tools[i])
 		}
-	}
-	if len(tools) == len(s.tools) {
-		return s
 	}
 	n := newSnapshot(tools)
 	n.shelves = s.shelves
@@ -220,7 +228,7 @@ func (s *Snapshot) Names() []string {
 
 // Lookup finds a tool by its exposed name.
 func (s *Snapshot) Lookup(name string) (*tenon.Tool, bool) {
-	i, ok := s.byName[name]
+	i, ok := slices.BinarySearchFunc(s.tools, name, func(t tenon.Tool, name string) int { return strings.Compare(t.Name, name) })
 	if !ok {
 		return nil, false
 	}

@@ -20,21 +20,26 @@ type named struct {
 	out  string // why it is left out, for a name that clashes
 }
 
-// unique gives every tool its final name. Names that the configuration gave are
-// kept, since nothing else may have them.
+// clash reports whether two of the tools, which are sorted by the names that they
+// want, want the same one, or a name is too long.
+func clash(order []*named) bool {
+	for i, n := range order {
+		if i > 0 && order[i-1].name == n.name || len(n.name) > n.src.Naming.max() {
+			return true
+		}
+	}
+	return false
+}
+
+// unique gives every tool a name of its own. Names that the configuration gave
+// are kept, since nothing else may have them.
 func unique(list []named) {
 	taken := make(map[string]int, len(list)) // name → number of tools that want it
-	clash := false
 	for i := range list {
-		list[i].name = list[i].item.tool.Name
 		taken[list[i].name]++
 		if list[i].item.fixed {
 			taken[list[i].name]++ // makes every other claim to the name a clash
 		}
-		clash = clash || taken[list[i].name] > 1 || len(list[i].name) > list[i].src.Naming.max()
-	}
-	if !clash {
-		return
 	}
 	rename(list, taken)
 	// What still clashes, or is too long, is told apart by a hash of the

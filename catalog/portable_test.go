@@ -2,10 +2,7 @@ package catalog
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 	"testing"
 
@@ -111,61 +108,6 @@ func TestFor(t *testing.T) {
 	}
 	if none, _ := must(func() (*Snapshot, error) { s, _ := Build(nil); return s, nil }()).For("openai"); len(none) != 0 {
 		t.Error("tools of nowhere")
-	}
-}
-
-// liveTools reads the real tools, or skips the test where they are not present.
-func liveTools(t testing.TB) []Source {
-	t.Helper()
-	b, err := os.ReadFile("../../shared/data/tool-search/livemcpbench/tools.json")
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("the tools of LiveMCPBench are not in ../shared; nothing is checked")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	var list []struct {
-		Name        string
-		Description string
-		Tools       map[string]struct {
-			Tools []struct {
-				Name, Description string
-				InputSchema       json.RawMessage
-			}
-		}
-	}
-	if err := json.Unmarshal(b, &list); err != nil {
-		t.Fatal(err)
-	}
-	var sources []Source
-	for _, s := range list {
-		src := Source{Server: s.Name}
-		for _, of := range s.Tools {
-			for _, one := range of.Tools {
-				src.Tools = append(src.Tools, tool(one.Name, one.Description, string(one.InputSchema)))
-			}
-		}
-		sources = append(sources, src)
-	}
-	return sources
-}
-
-// TestRealTools: of 527 real tools none is withheld, by us or for any provider.
-func TestRealTools(t *testing.T) {
-	s, problems := Build(liveTools(t))
-	if len(s.Tools()) != 527 || len(s.Withheld()) > 0 || len(problems) > 0 {
-		t.Fatalf("%d tools, withheld %v, problems %v", len(s.Tools()), s.Withheld(), problems)
-	}
-	for _, p := range Providers() {
-		tools, out := s.For(p)
-		if len(tools) != 527 || len(out) > 0 {
-			t.Errorf("%s: %d tools, withheld %v", p, len(tools), out)
-		}
-		for i := range tools {
-			if again, changes, err := Portable(p, tools[i].Input); err != nil || len(changes) > 0 || string(again) != string(tools[i].Input) {
-				t.Errorf("%s: %s is not yet as it should be: %v %v", p, tools[i].Name, changes, err)
-			}
-		}
 	}
 }
 

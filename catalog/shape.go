@@ -28,6 +28,7 @@ import (
 //  10. names are made to fit and unique, over all servers
 type Source struct {
 	Server    string
+	About     string   // what the server is about, for search
 	Trusted   bool     // its annotations count
 	Static    bool     // its tools are those of Entries alone; Tools is empty
 	Include   []string // globs on remote names; empty: all

@@ -123,7 +123,7 @@ func (h *Host) openSources() error {
 		entry, ok := h.config.Servers[name]
 		s := catalog.Source{Server: name, Trusted: true}
 		if ok {
-			s = catalog.Source{Server: name, Trusted: entry.IsTrusted(), Static: !entry.LoadsTools(), Include: entry.Include,
+			s = catalog.Source{Server: name, About: entry.Title + " " + entry.Description, Trusted: entry.IsTrusted(), Static: !entry.LoadsTools(), Include: entry.Include,
 				Exclude: entry.Exclude, Naming: entry.Naming, Transform: entry.Transform, Simple: entry.Schema.Types == catalog.TypesSimple,
 				Options: entry.ProviderOptions, Defer: entry.Defer}
 		}

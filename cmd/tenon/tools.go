@@ -18,8 +18,8 @@ import (
 )
 
 func newTools(a *app) *cobra.Command {
-	cmd := group("tools", "Tools of the servers: list, show, call, add, remove, lint", "tool")
-	cmd.AddCommand(newToolsList(a), newToolsShow(a), newToolsCall(a), newToolsAdd(a), newToolsRemove(a), newToolsLint(a))
+	cmd := group("tools", "Tools of the servers: list, show, call, search, lint, add, remove", "tool")
+	cmd.AddCommand(newToolsList(a), newToolsShow(a), newToolsCall(a), newToolsAdd(a), newToolsRemove(a), newToolsLint(a), newToolsSearch(a))
 	return cmd
 }
 

@@ -28,6 +28,8 @@ func measures() []measure {
 		{"P5", measureP5},
 		{"P7", measureP7},
 		{"P8", measureP8},
+		{"P10", measureP10},
+		{"P11", measureP11},
 		{"P12", measureP12},
 	}
 }

@@ -58,7 +58,7 @@ func TestRounds(t *testing.T) {
 		}
 	})
 	t.Run("memory", func(t *testing.T) {
-		if v, err := memoryRound(t.Context()); err != nil || v <= 0 {
+		if v, err := memoryRound(t.Context(), instantTools{}); err != nil || v <= 0 {
 			t.Errorf("%v µs, %v", v, err)
 		}
 	})

@@ -18,7 +18,7 @@ const memoryRuns = 100
 func measureMemory(s *session) error {
 	var values []float64
 	for range s.rounds {
-		v, err := memoryRound(s.ctx)
+		v, err := memoryRound(s.ctx, instantTools{})
 		if err != nil {
 			return err
 		}
@@ -29,12 +29,12 @@ func measureMemory(s *session) error {
 }
 
 // memoryRound returns the CPU time of one turn in microseconds.
-func memoryRound(ctx context.Context) (_ float64, err error) {
+func memoryRound(ctx context.Context, tools tenon.Toolset) (_ float64, err error) {
 	st := newMemoryStore()
 	h, err := host.Open(ctx, host.Config{
 		Store:    st,
 		Models:   map[string]tenon.Model{"instant": instantModel{}},
-		Toolsets: map[string]tenon.Toolset{instantServer: instantTools{}},
+		Toolsets: map[string]tenon.Toolset{instantServer: tools},
 	})
 	if err != nil {
 		return 0, err

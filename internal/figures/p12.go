@@ -52,7 +52,7 @@ func measureP12(s *session) error {
 			return err
 		}
 		size = append(size, float64(info.Size())/1e6)
-		turn, err := memoryRound(s.ctx)
+		turn, err := memoryRound(s.ctx, instantTools{})
 		if err != nil {
 			return err
 		}
