@@ -14,6 +14,6 @@
 // Journals hold any bytes: data is stored as BLOB, and what is larger than 32 KiB
 // goes into a table of blobs by its digest, so that equal values are kept once.
 //
-// Leases are locks of the operating system in the directory "locks" beside the
-// store. They end with the process, however it ends.
+// Leases are locks of the operating system on what lies beside the store under
+// its name and "-locks". They end with the process, however it ends.
 package sqlite

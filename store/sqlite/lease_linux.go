@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
-	"path/filepath"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -21,8 +20,8 @@ type leases struct {
 	own map[int64]struct{}
 }
 
-func openLeases(dir, store string) (*leases, error) {
-	f, err := os.OpenFile(filepath.Join(dir, store), os.O_CREATE|os.O_RDWR, 0o600)
+func openLeases(path string) (*leases, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}

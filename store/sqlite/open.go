@@ -92,7 +92,7 @@ func open(ctx context.Context, c Config, steps []string, full bool) (_ *Store, e
 	if err := s.prepareFiles(full); err != nil {
 		return nil, err
 	}
-	if s.leases, err = openLeases(filepath.Join(filepath.Dir(path), locksDir), filepath.Base(path)); err != nil {
+	if s.leases, err = openLeases(path + locksEnd); err != nil {
 		return nil, tenon.Errorf(tenon.CodeStore, "store %s: %w; choose another place with --home", path, err)
 	}
 	defer func() {
@@ -122,12 +122,12 @@ func open(ctx context.Context, c Config, steps []string, full bool) (_ *Store, e
 	return s, nil
 }
 
-// locksDir is the directory of the leases, beside the store.
-const locksDir = "locks"
+// locksEnd follows the store's name in that of its leases.
+const locksEnd = "-locks"
 
-// prepareFiles makes the folders and the file itself.
+// prepareFiles makes the folder and the file itself.
 func (s *Store) prepareFiles(full bool) error {
-	err := os.MkdirAll(filepath.Join(filepath.Dir(s.path), locksDir), 0o700)
+	err := os.MkdirAll(filepath.Dir(s.path), 0o700)
 	if err == nil {
 		err = makeFile(s.path, full)
 	}

@@ -62,7 +62,7 @@ func TestModes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]os.FileMode{
-		"": 0o700, "locks": 0o700, "tenon.db": 0o600, "tenon.db-wal": 0o600, "tenon.db-shm": 0o600,
+		"": 0o700, "tenon.db": 0o600, "tenon.db-wal": 0o600, "tenon.db-shm": 0o600,
 	} {
 		info, err := os.Stat(filepath.Join(filepath.Dir(path), name))
 		if err != nil {
