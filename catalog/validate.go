@@ -229,11 +229,65 @@ func compile(raw json.RawMessage) (r *jsonschema.Resolved, err error) {
 	if err := bounded(raw); err != nil {
 		return nil, err
 	}
+	if s := plainSchema(raw); s != nil {
+		return s.Resolve(nil)
+	}
 	var s jsonschema.Schema
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return nil, err
 	}
 	return s.Resolve(nil)
+}
+
+// plainSchema reads a schema that has only the keywords which most tools get by
+// with, and returns nil for any other. To read such a one in the general way
+// means to learn about the sixty fields of a Schema first, which takes longer
+// than all else that a short run does with its tools.
+func plainSchema(raw json.RawMessage) *jsonschema.Schema {
+	o, ok := parseObject(raw)
+	if !ok {
+		return nil
+	}
+	s := &jsonschema.Schema{}
+	for _, m := range o {
+		var to any
+		switch m.key {
+		case "$schema":
+			to = &s.Schema
+		case "type":
+			to = &s.Type
+		case "title":
+			to = &s.Title
+		case "description":
+			to = &s.Description
+		case "required":
+			to = &s.Required
+		case "properties":
+			props, ok := parseObject(m.value)
+			if !ok {
+				return nil
+			}
+			s.Properties = make(map[string]*jsonschema.Schema, len(props))
+			for _, p := range props {
+				if s.Properties[p.key] = plainSchema(p.value); s.Properties[p.key] == nil {
+					return nil
+				}
+			}
+			continue
+		case "additionalProperties":
+			if string(m.value) != "false" {
+				return nil
+			}
+			s.AdditionalProperties = &jsonschema.Schema{Not: &jsonschema.Schema{}} // nothing fits it
+			continue
+		default:
+			return nil
+		}
+		if string(m.value) == "null" || json.Unmarshal(m.value, to) != nil {
+			return nil
+		}
+	}
+	return s
 }
 
 func validate(r *jsonschema.Resolved, v any) (err error) {

@@ -79,7 +79,8 @@ func TestMigrationKilled(t *testing.T) {
 				if v := versionOf(t, backupPath(path, version)); v != version {
 					t.Errorf("the backup has version %d", v)
 				}
-				if left, err := filepath.Glob(path + "*"); err != nil || len(left) != 2 {
+				// The store, the backup and the leases.
+				if left, err := filepath.Glob(path + "*"); err != nil || len(left) != 3 {
 					t.Errorf("what is left: %v, %v", left, err)
 				}
 			}

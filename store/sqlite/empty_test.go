@@ -90,7 +90,8 @@ func TestNewStore(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if left, err := filepath.Glob(path + "*"); err != nil || len(left) != 1 {
+		// The store and the leases.
+		if left, err := filepath.Glob(path + "*"); err != nil || len(left) != 2 {
 			t.Errorf("what is left of %s: %v, %v", path, left, err)
 		}
 	})
