@@ -340,6 +340,11 @@ func (h *httpServer) end(id string) bool {
 	if ok {
 		h.s.leave(s.serverConn)
 		delete(h.sessions, id)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, cancel := range s.open { // nobody answers any more what they may ask
+			cancel()
+		}
 	}
 	return ok
 }
