@@ -104,6 +104,8 @@ func (h *Host) Settle(ctx context.Context, run, step string, r agent.Ruling) (wo
 		}
 	}
 	switch {
+	case asked.Kind == "" && strings.Contains(step, "/"): // a question that has ended: the engine knows how
+		s.Kind, s.Data = agent.EventAnswer, encode(agent.Answer{By: r.By})
 	case asked.Kind == agent.AskInput:
 		a, err := h.answerFor(ctx, run, asked, r)
 		if err != nil {

@@ -107,7 +107,7 @@ func clipText(s string) string { return shorten(s, 120) }
 // readFields keeps the order in which the server lists the properties.
 func readFields(properties json.RawMessage, required []string) ([]FormField, error) {
 	if len(properties) == 0 || string(properties) == "null" {
-		return nil, nil
+		properties = json.RawMessage("{}")
 	}
 	dec := json.NewDecoder(bytes.NewReader(properties))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
@@ -125,6 +125,9 @@ func readFields(properties json.RawMessage, required []string) ([]FormField, err
 		}
 		key, _ := name.(string)
 		f, err := readField(key, raw)
+		if err == nil && slices.ContainsFunc(list, func(f FormField) bool { return f.Name == key }) {
+			err = badForm("it has the field %q twice", clipText(key))
+		}
 		if err != nil {
 			return nil, err
 		}
