@@ -53,6 +53,8 @@ type Asked struct {
 	By      string `json:"by,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	Model   string `json:"model,omitempty"` // that answered
+
+	answered json.RawMessage // without a person
 }
 
 // Calls folds a run's events into the records of its tool calls, in the order

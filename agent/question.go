@@ -42,6 +42,7 @@ type Answer struct {
 type Input struct {
 	tenon.InputRequired
 	Answered json.RawMessage `json:"answered,omitempty"` // object: key → result
+	Model    string          `json:"model,omitempty"`    // that gave some of them
 	Usage    *tenon.Usage    `json:"usage,omitempty"`
 	Cost     *tenon.USD      `json:"cost,omitempty"`
 }
@@ -194,7 +195,7 @@ func (c *CallRecord) foldQuestion(e tenon.Event) {
 	case EventInput:
 		var in Input
 		_ = json.Unmarshal(e.Data, &in)
-		c.Questions = append(c.Questions, Asked{Step: e.Step, Outcome: CallOpen, Requests: in.Requests})
+		c.Questions = append(c.Questions, Asked{Step: e.Step, Outcome: CallOpen, Requests: in.Requests, Model: in.Model, answered: in.Answered})
 		return
 	}
 	// Questions come in rounds: the last of a step is the one that is meant.
@@ -216,7 +217,10 @@ func (c *CallRecord) foldQuestion(e tenon.Event) {
 	case EventAnswer:
 		var a Answer
 		_ = json.Unmarshal(e.Data, &a)
-		q.Outcome, q.Model = a.outcome(), a.Model
+		a.Responses = merge(q.answered, a.Responses)
+		if q.Outcome = a.outcome(); a.Model != "" {
+			q.Model = a.Model
+		}
 		if a.By != "" {
 			q.By = a.By
 		}

@@ -146,6 +146,7 @@ func (q *questioner) required(ctx context.Context, in *tenon.InputRequired) ([]t
 				return nil, err
 			}
 			answered[key] = responseOf(a)
+			input.Model = a.Model
 			input.Usage, input.Cost = sum(input.Usage, a.Usage), total(input.Cost, a.Cost)
 		case r.Method == methodElicit:
 			if _, err := ParseForm(r.Params); err != nil {

@@ -44,6 +44,9 @@ func (curious) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) {
 	var all []string
 	for range max(in.Times, 1) {
 		answer, err := c.Ask(ctx, in.Method, in.Params)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		if err != nil {
 			answer = json.RawMessage(err.Error())
 		}

@@ -48,7 +48,9 @@ func asking(t *testing.T, cfg mcp.ServerConfig) *mcp.Server {
 			text = err.Error()
 		}
 		return append(append([]byte(`{"content":[{"type":"text","text":`), jsonrpc.AppendString(nil, text)...), "}]}"...), nil
-	}), tool(`{"name":"quick"}`, func(context.Context, *mcp.ToolRequest) (json.RawMessage, error) { return json.RawMessage(`{"content":[]}`), nil })}
+	}), tool(`{"name":"quick"}`, func(context.Context, *mcp.ToolRequest) (json.RawMessage, error) {
+		return json.RawMessage(`{"content":[]}`), nil
+	})}
 	s, err := mcp.NewServer(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -46,7 +47,11 @@ func (j journal) Ask(ctx context.Context, q tenon.Event) (tenon.Event, error) {
 	case <-ctx.Done():
 	}
 	err := context.Cause(ctx)
-	data, merr := json.Marshal(tenon.ExpiredData{Reason: err.Error()})
+	reason := err.Error()
+	if errors.Is(err, context.Canceled) {
+		reason = "it was taken back, or the call that asked was stopped"
+	}
+	data, merr := json.Marshal(tenon.ExpiredData{Reason: reason})
 	if merr != nil {
 		data = nil // cannot be: a string always encodes
 	}

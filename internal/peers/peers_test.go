@@ -45,6 +45,7 @@ func TestPeers(t *testing.T) {
 	t.Run("Stdio", p.testStdio)
 	t.Run("HTTP", p.testHTTP)
 	t.Run("Config", p.testConfig)
+	t.Run("Asks", p.testAsks)
 	t.Run("Models", p.testModels)
 	t.Run("GoSDK", p.testGoSDK)
 }

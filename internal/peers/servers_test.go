@@ -13,12 +13,13 @@ import (
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
-// everythingTools is what server-everything offers to a client that declares no
-// capability of its own. It has more for clients that declare sampling,
-// elicitation or roots, which tenon does not yet.
+// everythingTools is what server-everything offers to a client that declares
+// elicitation by form and URL, as tenon does by itself. It has two more for clients
+// that declare sampling and roots: see testAsks.
 var everythingTools = []string{"echo", "get-annotated-message", "get-env", "get-resource-links", "get-resource-reference",
 	"get-structured-content", "get-sum", "get-tiny-image", "gzip-file-as-resource", "simulate-research-query",
-	"toggle-simulated-logging", "toggle-subscriber-updates", "trigger-long-running-operation"}
+	"toggle-simulated-logging", "toggle-subscriber-updates", "trigger-elicitation-request", "trigger-long-running-operation",
+	"trigger-url-elicitation"}
 
 var filesystemTools = []string{"create_directory", "directory_tree", "edit_file", "get_file_info", "list_allowed_directories",
 	"list_directory", "list_directory_with_sizes", "move_file", "read_file", "read_media_file", "read_multiple_files",
