@@ -180,7 +180,7 @@ func TestTheEndOfAQuestion(t *testing.T) {
 		}
 		<-ended
 		time.AfterFunc(50*time.Millisecond, func() { _ = c.Close() })
-		if _, err := c.Call(t.Context(), tenon.Call{Tool: "ask", Arguments: askArgs(mcp.MethodElicit, formParams, 0), Ask: wait}); tenon.ErrorCode(err) != tenon.CodeUnknown {
+		if _, err := c.Call(t.Context(), tenon.Call{Tool: "ask", Arguments: askArgs(mcp.MethodElicit, formParams, 0), Ask: wait}); err != nil && tenon.ErrorCode(err) != tenon.CodeUnknown {
 			t.Errorf("closed: %v", err)
 		}
 		<-ended

@@ -77,10 +77,19 @@ func (p *peers) testAsks(t *testing.T) {
 		})
 	}
 	t.Run("filesystem takes the roots for its folders", func(t *testing.T) {
-		if o := call("list_allowed_directories"); o.Status != 0 || !strings.Contains(o.Out, s.Dir) {
-			t.Errorf("its folders\n%s", o)
-		}
-		if o := call("list_directory", "path=/etc"); o.Status != 5 || !strings.Contains(o.ErrOut, "outside allowed directories") {
+		// It does so a moment after it has started.
+		steps := s.WriteFile(t, "files.yaml", "steps:\n  - calls: [{name: list_allowed_directories}]\n"+
+			"  - delay: 1s\n    calls: [{name: list_directory, arguments: {path: /etc}}]\n  - calls: [{name: list_allowed_directories}]\n  - text: done\n")
+		s.OK(t, "run", "-c", "tenon.yaml", "--model", "script:"+steps, "go")
+		o := s.OK(t, "runs", "show", "-1", "-c", "tenon.yaml", "-o", "json")
+		calls := clitest.Decode[struct {
+			ToolCalls []struct {
+				Success bool
+				Result  callResult
+			} `json:"tool_calls"`
+		}](t, o).ToolCalls
+		if len(calls) != 3 || calls[1].Success || !strings.Contains(calls[1].Result.Content[0].Text, "outside allowed directories") ||
+			!strings.Contains(calls[2].Result.Content[0].Text, s.Dir) {
 			t.Errorf("the folder of its command line is still open\n%s", o)
 		}
 	})
