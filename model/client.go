@@ -111,7 +111,7 @@ func (c *Client) Generate(ctx context.Context, x Exchange) iter.Seq2[tenon.Delta
 				return yield(d, nil)
 			})
 			if f == nil {
-				if p := c.cfg.Price; p != nil && resp.Usage != nil {
+				if p := c.cfg.Price; p != nil && resp.Usage != nil && resp.Cost == nil {
 					cost := p.Cost(*resp.Usage)
 					resp.Cost = &cost
 				}

@@ -23,7 +23,7 @@ type Config struct {
 	Name string `yaml:"-"`
 
 	// Who serves the model.
-	Provider string `yaml:"provider" enum:"anthropic,openai,gemini,ollama,openai-compatible,llamacpp,script"`
+	Provider string `yaml:"provider" enum:"anthropic,openai,gemini,ollama,openai-compatible,llamacpp,lmstudio,vllm,openrouter,groq,mistral,deepseek,xai,script"`
 	// The provider's name for the model.
 	Model string `yaml:"model"`
 	// Which API of OpenAI's is spoken to providers that have one of them: chat (Chat Completions) or responses. With responses reasoning models keep their thoughts between tool calls; nothing is stored at the provider.

@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,7 +17,8 @@ type encoder struct{ quirks model.Quirks }
 
 // key tells memos of different switches apart.
 func (e encoder) key() string {
-	return fmt.Sprintf("%s images=%t audio=%t echo=%s", wire, e.quirks.Images, e.quirks.Audio, strings.Join(e.quirks.EchoReasoning, ","))
+	q := e.quirks
+	return fmt.Sprintf("%s images=%t audio=%t echo=%s need=%t ids=%d", wire, q.Images, q.Audio, strings.Join(q.EchoReasoning, ","), q.NeedReasoning, q.CallIDs)
 }
 
 // message returns a message's wire form, which is several messages for the
@@ -44,6 +47,7 @@ func (e encoder) assistant(msg *tenon.Message) []byte {
 	case len(calls) > 0:
 		dst = append(dst, `,"content":null`...)
 	}
+	echoed := false
 	for i := range msg.Parts {
 		p := &msg.Parts[i]
 		if p.Wire != wire || p.Type != tenon.PartThinking && p.Type != tenon.PartOpaque {
@@ -53,8 +57,12 @@ func (e encoder) assistant(msg *tenon.Message) []byte {
 			if slices.Contains(e.quirks.EchoReasoning, string(k)) {
 				dst = append(dst, `,"`...)
 				dst = append(append(append(dst, k...), `":`...), v...)
+				echoed = true
 			}
 		}
+	}
+	if e.quirks.NeedReasoning && !echoed && len(calls) > 0 {
+		dst = append(dst, `,"reasoning_content":""`...)
 	}
 	if len(calls) > 0 {
 		dst = append(dst, `,"tool_calls":[`...)
@@ -63,7 +71,7 @@ func (e encoder) assistant(msg *tenon.Message) []byte {
 				dst = append(dst, ',')
 			}
 			dst = append(dst, `{"id":`...)
-			dst = model.AppendString(dst, callID(c.ID, i))
+			dst = model.AppendString(dst, e.id(c.ID, i))
 			dst = append(dst, `,"type":"function","function":{"name":`...)
 			dst = model.AppendString(dst, c.Name)
 			dst = append(dst, `,"arguments":`...)
@@ -87,6 +95,22 @@ func callID(id string, nth int) string {
 	return id
 }
 
+// id returns the id of a call as the server takes it: another provider's id has
+// other characters or another length. The same id becomes the same one again.
+func (e encoder) id(id string, nth int) string {
+	id = callID(id, nth)
+	n := e.quirks.CallIDs
+	if n <= 0 || len(id) == n && strings.IndexFunc(id, func(r rune) bool { return !alphanumeric(r) }) < 0 {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:])[:min(n, 2*len(sum))]
+}
+
+func alphanumeric(r rune) bool {
+	return '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+}
+
 func (e encoder) results(msg *tenon.Message) []byte {
 	var dst []byte
 	var later []tenon.Content // what only a user message can hold
@@ -97,7 +121,7 @@ func (e encoder) results(msg *tenon.Message) []byte {
 			continue
 		}
 		dst = append(dst, `,{"role":"tool","tool_call_id":`...)
-		dst = model.AppendString(dst, callID(r.ID, nth))
+		dst = model.AppendString(dst, e.id(r.ID, nth))
 		dst = append(dst, `,"content":`...)
 		text, rest := e.result(r)
 		dst = model.AppendString(dst, text)

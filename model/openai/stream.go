@@ -56,6 +56,7 @@ type answer struct {
 	byIndex   map[int]*call
 	finish    string
 	usage     *tenon.Usage
+	cost      *tenon.USD // what the server says it took; OpenRouter and Avian do
 	warnings  []string
 }
 
@@ -97,6 +98,7 @@ func (a *answer) chunk(data []byte) error {
 		case "usage":
 			if !model.IsNull(v) {
 				a.usage = readUsage(v)
+				a.cost = readCost(v)
 			}
 		case "error":
 			if !model.IsNull(v) {
@@ -285,7 +287,7 @@ func (a *answer) response() *tenon.Response {
 			calls++
 		}
 	}
-	r := &tenon.Response{Message: msg, RawStop: a.finish, Model: a.model, ID: a.id, Usage: a.usage}
+	r := &tenon.Response{Message: msg, RawStop: a.finish, Model: a.model, ID: a.id, Usage: a.usage, Cost: a.cost}
 	r.Stop = stopReason(a.finish, calls, len(a.refusal) > 0)
 	r.Warnings = a.warnings
 	return r
@@ -367,6 +369,17 @@ func readUsage(v []byte) *tenon.Usage {
 	}
 	u.CacheRead = max(u.CacheRead, hit)
 	return u
+}
+
+// readCost returns what a request cost, in dollars on the wire, where the server
+// says so.
+func readCost(v []byte) *tenon.USD {
+	var cost tenon.USD
+	raw := model.Field(v, "cost")
+	if model.IsNull(raw) || cost.UnmarshalJSON(raw) != nil || cost < 0 {
+		return nil
+	}
+	return &cost
 }
 
 // stopReason maps the provider's word. Whether there are calls says more than

@@ -1,0 +1,189 @@
+package model_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/history"
+	"github.com/tenonhq/tenon/model"
+)
+
+var update = flag.Bool("update", false, "rewrite generated documents")
+
+// resolved returns the switches for a line of the table of servers.
+func resolved(s model.Server) model.Quirks {
+	cfg := model.Config{Provider: s.Provider, Model: "m"}
+	if s.Provider == "" {
+		cfg = model.Config{Provider: "openai-compatible", Model: "m", BaseURL: "https://" + s.Host + "/v1"}
+	}
+	return cfg.ResolvedQuirks()
+}
+
+// TestProvidersPage: docs/reference/providers.md is made of the tables of this
+// package.
+func TestProvidersPage(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`# Providers of models
+
+Made from the tables in the package model by ` + "`go test ./model -update`" + `; do not edit.
+
+## Providers
+
+The value of ` + "`models.NAME.provider`" + `, and what stands before the slash in ` + "`--model provider/name`" + `.
+
+| provider | API | address | key |
+| --- | --- | --- | --- |
+`)
+	apis := map[string]string{model.WireAnthropic: "Anthropic Messages", model.WireChat: "OpenAI Chat Completions; Responses with `api: responses`",
+		model.WireGemini: "Gemini streamGenerateContent", model.WireScript: "none: a file of steps"}
+	for _, name := range model.ProviderNames() {
+		p, _ := model.Lookup(name)
+		key := p.KeyEnv
+		if key != "" {
+			key = "`" + key + "`"
+		}
+		address := p.BaseURL
+		if address == "" && p.Wire != model.WireScript {
+			address = "the one in `base_url`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, apis[p.Wire], address, key)
+	}
+	b.WriteString(`
+## Servers that differ
+
+They are known by their address, those without one of their own by the provider. ` + "`models.NAME.quirks`" + ` sets each of these
+switches for a server that is not in the table. What is borne needs no switch: it holds for every server.
+` + "`encrypted_reasoning`" + ` counts with ` + "`api: responses`" + `, for models whose name says that they reason.
+
+| server | known by | switches | borne, and worth knowing |
+| --- | --- | --- | --- |
+`)
+	plain := model.Config{Provider: "openai-compatible", Model: "m", BaseURL: "http://localhost"}.ResolvedQuirks()
+	for _, s := range model.Servers() {
+		q := resolved(s)
+		var switches []string
+		add := func(differs bool, format string, args ...any) {
+			if differs {
+				switches = append(switches, "`"+fmt.Sprintf(format, args...)+"`")
+			}
+		}
+		add(q.MaxTokensField != plain.MaxTokensField, "max_tokens_field: %s", q.MaxTokensField)
+		add(!q.StreamOptions, "stream_options: false")
+		add(len(q.EchoReasoning) > 0, "echo_reasoning: [%s]", strings.Join(q.EchoReasoning, ", "))
+		add(q.NeedReasoning, "need_reasoning: true")
+		add(q.CallIDs != 0, "call_ids: %d", q.CallIDs)
+		add(q.EncryptedReasoning, "encrypted_reasoning: true")
+		by := s.Host
+		if by == "" {
+			by = "provider `" + s.Provider + "`"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.Name, by, strings.Join(switches, ", "), s.Notes)
+	}
+	const file = "../docs/reference/providers.md"
+	if *update {
+		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), b.String()); d != "" {
+		t.Errorf("%s is stale; go test ./model -update rewrites it:\n%s", file, d)
+	}
+}
+
+// TestServersHaveLines: each provider of the chat format has a line, each line
+// with a provider is that provider's, and the address of a provider leads to it.
+func TestServersHaveLines(t *testing.T) {
+	lines := map[string]string{}
+	for _, s := range model.Servers() {
+		if s.Provider == "" {
+			continue
+		}
+		lines[s.Provider] = s.Name
+		p, ok := model.Lookup(s.Provider)
+		if !ok || s.Host != "" && !strings.Contains(p.BaseURL, s.Host) {
+			t.Errorf("%s: provider %s, address %s", s.Name, s.Provider, p.BaseURL)
+		}
+	}
+	for _, name := range model.ProviderNames() {
+		if p, _ := model.Lookup(name); p.Wire == model.WireChat && name != "openai-compatible" && lines[name] == "" {
+			t.Errorf("provider %s has no line in the table of servers", name)
+		}
+	}
+	for _, name := range []string{"Ollama", "vLLM", "llama.cpp", "LM Studio", "OpenRouter", "Groq", "Mistral", "DeepSeek", "xAI"} {
+		found := false
+		for _, s := range model.Servers() {
+			found = found || s.Name == name
+		}
+		if !found {
+			t.Errorf("%s is not in the table", name)
+		}
+	}
+}
+
+// TestRequestsOfServers holds the request to each server of the table to what its
+// line says.
+func TestRequestsOfServers(t *testing.T) {
+	thought := tenon.Part{Type: tenon.PartThinking, Text: "hm", Wire: "openai-chat", Raw: []byte(`{"reasoning_content":"hm","reasoning":"hm"}`)}
+	call := func(id string) *tenon.Message { return assistant(callPart(id, "f", "{}")) }
+	result := func(id string) *tenon.Message { return results(&tenon.ToolResult{ID: id, Name: "f"}) }
+	req := &tenon.Request{Tools: []tenon.Tool{{Name: "f"}}, Messages: []*tenon.Message{tenon.UserMessage("q"),
+		assistant(thought, callPart("toolu_01", "f", "{}")), result("toolu_01"), call("abcDEF123"), result("abcDEF123"), call(""), result("")}}
+	for provider, want := range map[string]struct{ has, lacks []string }{
+		"openai":     {[]string{`"max_completion_tokens":`, `"include_usage":true`}, []string{`"max_tokens"`, "reasoning"}},
+		"ollama":     {[]string{`"max_tokens":`, `"include_usage":true`, `"toolu_01"`}, []string{"reasoning"}},
+		"llamacpp":   {[]string{`"reasoning_content":"hm"`}, []string{`"reasoning":`, `"reasoning_content":""`}},
+		"lmstudio":   {[]string{`"max_tokens":`}, []string{"reasoning"}},
+		"vllm":       {[]string{`"max_tokens":`}, []string{"reasoning"}},
+		"openrouter": {[]string{`"reasoning":"hm"`}, []string{`"reasoning_content"`}},
+		"groq":       {[]string{`"include_usage":true`}, []string{"reasoning"}},
+		"mistral":    {[]string{`"id":"abcDEF123"`, `"tool_call_id":"abcDEF123"`}, []string{"stream_options", "toolu_01", `"id":"call_0"`}},
+		"deepseek":   {[]string{`"reasoning_content":"hm"`, `"reasoning_content":""`}, nil},
+		"xai":        {[]string{`"reasoning_content":"hm"`}, []string{`"reasoning_content":""`}},
+	} {
+		p, _ := model.Lookup(provider)
+		got := send(t, "chat", model.Config{Provider: provider, BaseURL: p.BaseURL}, req)
+		if err := history.Check(got.path, got.body); err != nil {
+			t.Errorf("%s: %v", provider, err)
+		}
+		for _, w := range want.has {
+			if !strings.Contains(string(got.body), w) {
+				t.Errorf("%s: %s lacks %s", provider, got.body, w)
+			}
+		}
+		for _, w := range want.lacks {
+			if strings.Contains(string(got.body), w) {
+				t.Errorf("%s: %s holds %s", provider, got.body, w)
+			}
+		}
+	}
+}
+
+// TestCostThatTheServerSays counts more than a table.
+func TestCostThatTheServerSays(t *testing.T) {
+	cost := func(body string) string {
+		p := &provider{replies: []reply{{body: body}}}
+		m := adapter(t, "chat", model.Config{Provider: "openrouter", Model: "m", APIKey: tenon.NewSecret("k"), Price: &model.Price{Input: 1}}, p.env())
+		a, err := generate(t.Context(), m, question)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.resp.Cost.String()
+	}
+	const stream = `data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":2,"cost":%s}}` + "\n\ndata: [DONE]\n\n"
+	for said, want := range map[string]string{"0.0125": "$0.0125", "0": "$0.00", "null": "$0.00001", "-1": "$0.00001", `"free"`: "$0.00001"} {
+		if got := cost(fmt.Sprintf(stream, said)); got != want {
+			t.Errorf("%s: %s, want %s", said, got, want)
+		}
+	}
+}
