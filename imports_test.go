@@ -54,7 +54,7 @@ var arrows = map[string][]string{
 	"internal/history":    {},
 	"internal/testserver": {"mcp", "transport", "jsonrpc"},
 	"internal/clitest":    {},
-	"cmd/tenon":           {"agent", "catalog", "config", "engine", "host", "httpapi", "internal/testserver", "model/script", "servers"},
+	"cmd/tenon":           {"agent", "catalog", "config", "engine", "host", "httpapi", "internal/testserver", "model", "model/script", "servers"},
 }
 
 // homes says which package of ours may import a module of others. One module,

@@ -3,11 +3,9 @@ package host
 import (
 	"context"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/model"
@@ -195,45 +193,4 @@ func (m *models) get(ctx context.Context, name string) (opened, error) {
 func (m *models) takesTools(name string) bool {
 	c, err := m.config(context.Background(), name)
 	return err != nil || c.ToolMode != model.ToolsNone
-}
-
-// localServers are the servers of local models that DetectModel looks for.
-var localServers = []struct{ provider, url, list string }{
-	{"ollama", "http://127.0.0.1:11434", "/v1/models"},
-	{"llamacpp", "http://127.0.0.1:8080", "/v1/models"},
-}
-
-// defaultModels are what a provider's key alone gives.
-var defaultModels = []struct{ env, name string }{
-	{"ANTHROPIC_API_KEY", "anthropic/claude-sonnet-4-5"},
-	{"OPENAI_API_KEY", "openai/gpt-5"},
-	{"GEMINI_API_KEY", "gemini/gemini-2.5-flash"},
-}
-
-// probeTimeout bounds the look for a local model.
-const probeTimeout = 300 * time.Millisecond
-
-// DetectModel finds a model where none is configured: one that the environment
-// has a key for, or, with probe, one that a local server on loopback serves.
-// TENON_NO_PROBE=1 switches probing off.
-func DetectModel(ctx context.Context, lookup func(string) (string, bool), probe bool) (string, bool) {
-	if lookup == nil {
-		lookup = os.LookupEnv
-	}
-	for _, d := range defaultModels {
-		if v, ok := lookup(d.env); ok && v != "" {
-			return d.name, true
-		}
-	}
-	if off, _ := lookup("TENON_NO_PROBE"); !probe || off != "" {
-		return "", false
-	}
-	client := &http.Client{Timeout: probeTimeout, Transport: &http.Transport{Proxy: nil}}
-	defer client.CloseIdleConnections()
-	for _, s := range localServers {
-		if id, ok := firstModel(ctx, client, s.url+s.list); ok {
-			return s.provider + "/" + id, true
-		}
-	}
-	return "", false
 }

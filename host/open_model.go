@@ -2,9 +2,6 @@ package host
 
 import (
 	"context"
-	"encoding/json"
-	"io"
-	"net/http"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/model"
@@ -23,6 +20,11 @@ func (m *models) make(ctx context.Context, name string) (opened, error) {
 	if err != nil {
 		return opened{}, err
 	}
+	return m.adapter(c)
+}
+
+// adapter opens the model of a config, with the cassette around it.
+func (m *models) adapter(c model.Config) (opened, error) {
 	if err := c.Check(); err != nil {
 		return opened{}, err
 	}
@@ -48,30 +50,5 @@ func (m *models) make(ctx context.Context, name string) (opened, error) {
 		}
 		return opened{Model: m.recorded(o), check: o}, nil
 	}
-	return opened{}, tenon.Errorf(tenon.CodeConfig, "model '%s': provider %s cannot be used by this version of tenon", name, c.Provider)
-}
-
-// maxModelList bounds the answer of a local server to the question what it serves.
-const maxModelList = 1 << 20
-
-// firstModel asks a local server for the models that it serves.
-func firstModel(ctx context.Context, client *http.Client, url string) (string, bool) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return "", false
-	}
-	res, err := client.Do(req)
-	if err != nil {
-		return "", false
-	}
-	defer res.Body.Close()
-	var list struct {
-		Data []struct {
-			ID string `json:"id"`
-		} `json:"data"`
-	}
-	if res.StatusCode != http.StatusOK || json.NewDecoder(io.LimitReader(res.Body, maxModelList)).Decode(&list) != nil || len(list.Data) == 0 {
-		return "", false
-	}
-	return list.Data[0].ID, list.Data[0].ID != ""
+	return opened{}, tenon.Errorf(tenon.CodeConfig, "model '%s': provider %s cannot be used by this version of tenon", c.Name, c.Provider)
 }

@@ -74,7 +74,8 @@ func NewClient(cfg Config, wire string, env Env) (*Client, error) {
 	cfg.BaseURL = strings.TrimRight(cfg.BaseURL, "/")
 	c := &Client{cfg: cfg, provider: p, env: env.withDefaults()}
 	if p.NeedKey && own && cfg.APIKey.IsZero() {
-		return nil, tenon.Errorf(tenon.CodeAuth, "%s: no API key; %s", c.Name(), c.remedy(&Failure{Code: tenon.CodeAuth}))
+		return nil, &tenon.Error{Code: tenon.CodeAuth, Err: &cause{kind: KindAuth},
+			Message: fmt.Sprintf("%s: no API key; %s", c.Name(), c.remedy(&Failure{Code: tenon.CodeAuth}))}
 	}
 	c.http = &http.Client{
 		Transport: c.env.Transport,

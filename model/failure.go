@@ -23,6 +23,7 @@ type Failure struct {
 	Retry   bool
 	Wait    time.Duration // what the provider asks for; 0 = it does not say
 	Err     error
+	Kind    Kind // empty: what the other fields say
 }
 
 // Error returns the message alone; [Client] adds provider and remedy.
@@ -47,7 +48,7 @@ func NotJSON(data []byte) *Failure {
 // CutOff returns the failure for a stream that ended before its end mark: what
 // came so far is no answer, and asking again may bring one.
 func CutOff(mark string) *Failure {
-	return &Failure{Code: tenon.CodeProtocol, Retry: true,
+	return &Failure{Code: tenon.CodeProtocol, Retry: true, Kind: KindCutOff,
 		Message: fmt.Sprintf("the answer was cut off: the stream ended before %s", mark)}
 }
 
@@ -275,7 +276,7 @@ func (c *Client) fail(f *Failure, attempts int) *tenon.Error {
 	if r := c.remedy(f); r != "" {
 		b.WriteString("; " + r)
 	}
-	return &tenon.Error{Code: f.Code, Message: c.hide(b.String()), Err: hiddenCause(f.Err)}
+	return &tenon.Error{Code: f.Code, Message: c.hide(b.String()), Err: &cause{f.kindOf(), hiddenCause(f.Err)}}
 }
 
 // hide takes the key, and secrets in headers, out of a text that a provider

@@ -139,6 +139,7 @@ var verbs = []verb{
 	{"runs", groupNouns, newRuns},
 	{"sessions", groupNouns, newSessions},
 	{"approvals", groupNouns, newApprovals},
+	{"models", groupNouns, newModels},
 	{"stats", groupNouns, newStats},
 	{"config", groupOther, newConfig},
 	{"version", groupOther, newVersion},

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/model"
+)
+
+func newModels(a *app) *cobra.Command {
+	cmd := group("models", "Language models: list, test, prices", "model")
+	cmd.AddCommand(newModelsList(a), newModelsTest(a), newModelsPrices(a))
+	return cmd
+}
+
+func newModelsList(a *app) *cobra.Command {
+	var static bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the configured models and those that were found",
+		Long: "Lists the entries of models, the models that a key in the environment gives, and those that servers on this\n" +
+			"machine serve, with what they take and what a million tokens cost: of the prompt, of the answer. The\n" +
+			"default is used where no other is named. No model is asked; --no-probe does not look for local servers either.",
+		Example: "  tenon models list\n  tenon models list -o json",
+		Args:    args(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			h, err := a.open(cmd.Context(), opening{})
+			if err != nil {
+				return err
+			}
+			defer closing(h, &err)
+			list, err := h.Models(cmd.Context(), !static)
+			if err != nil {
+				return err
+			}
+			return printList(a, list, []string{"name", "provider", "model", "takes", "price", "from"}, func(m host.ModelInfo) []string {
+				from := m.From
+				if m.Where != "" {
+					from += " " + m.Where
+				}
+				if m.Default {
+					from += " (default)"
+				}
+				return []string{m.Name, m.Provider, m.Model, strings.Join(m.Takes, " "), priceText(m.Price), from}
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&static, "no-probe", false, "do not look for servers on this machine")
+	return cmd
+}
+
+// priceText is a price as "$3/$15", "free", or nothing where none is known.
+func priceText(p *model.Price) string {
+	switch {
+	case p == nil:
+		return ""
+	case p.Input == 0 && p.Output == 0:
+		return "free"
+	}
+	dollars := func(v float64) string { return "$" + strconv.FormatFloat(v, 'f', -1, 64) }
+	return dollars(p.Input) + "/" + dollars(p.Output)
+}
+
+func newModelsTest(a *app) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "test [NAME]",
+		Short: "Make one small request to a model and say what it came to",
+		Long: "Asks the named model, else the one that a run would use, or with --all every configured one, to call a tool,\n" +
+			"and shows time, tokens and cost. Nothing is repeated. What fails is told apart (auth, quota, rate, overload,\n" +
+			"too_long, refused, malformed, cut_off, unreachable, timeout), with what to do about it.",
+		Example: "  tenon models test\n  tenon models test claude\n  tenon models test groq/llama-3.3-70b-versatile -o json",
+		Args:    args(0, 1, ""),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if all && len(names) > 0 {
+				return usage(cmd, "--all and NAME exclude each other")
+			}
+			return a.testModels(cmd.Context(), names, all)
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "every configured model, one after another")
+	return cmd
+}
+
+func (a *app) testModels(ctx context.Context, names []string, all bool) (err error) {
+	o := opening{connect: true}
+	if len(names) == 0 && !all {
+		o.asks = "test" // so that a local model is looked for
+	}
+	h, err := a.open(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer closing(h, &err)
+	switch {
+	case all:
+		if names = h.Config().ModelNames(); len(names) == 0 {
+			return tenon.Errorf(tenon.CodeNotFound, "there is no model to test: add one to models in tenon.yaml, or name one, as in tenon models test anthropic/claude-sonnet-4-5")
+		}
+	case len(names) == 0:
+		names = []string{""}
+	}
+	list := make([]host.ModelTest, 0, len(names))
+	for _, name := range names {
+		t, err := h.TestModel(ctx, name)
+		if err != nil {
+			return err
+		}
+		list = append(list, t)
+		if !a.isJSON() {
+			if err := a.printModelTest(t); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case a.format == formatJSON && !all:
+		err = a.printJSON(list[0])
+	case a.isJSON():
+		err = printList(a, list, nil, nil)
+	}
+	if err != nil {
+		return err
+	}
+	for _, t := range list {
+		if t.Error != nil {
+			return reported{t.Error}
+		}
+	}
+	return nil
+}
+
+// printModelTest shows one model that was tested.
+func (a *app) printModelTest(t host.ModelTest) error {
+	mark := a.outStyle(green, "✓")
+	if !t.OK {
+		mark = a.outStyle(red, "✗")
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s  %s\n", mark, a.outStyle(bold, safeLine(t.Name)), a.outStyle(dim, safeLine(t.Model)))
+	line := func(name, text string) {
+		for i, l := range wrap(text, a.width()-13) {
+			fmt.Fprintf(&b, "  %s %s\n", a.outStyle(dim, fmt.Sprintf("%-9s", []string{name, ""}[min(i, 1)])), safeLine(l))
+		}
+	}
+	if !t.OK {
+		line(string(t.Kind), t.Error.Message)
+		line("do", t.Advice)
+		return a.write([]byte(b.String()))
+	}
+	line("time", fmt.Sprintf("%s, first piece after %s", took(t.Millis), took(t.First)))
+	switch {
+	case t.Tool == nil:
+		line("tools", "not offered (tool_mode: none)")
+	case *t.Tool:
+		line("tools", "called as asked")
+	default:
+		line("tools", "offered, but not called: it answered "+strconv.Quote(t.Answer))
+	}
+	tokens := "it does not say"
+	if u := t.Usage; u != nil {
+		tokens = fmt.Sprintf("%d read, %d written", u.Input, u.Output)
+	}
+	line("tokens", tokens)
+	cost := "no price is known"
+	if t.Cost != nil {
+		cost = t.Cost.String()
+	}
+	line("cost", cost)
+	return a.write([]byte(b.String()))
+}
+
+func newModelsPrices(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "prices",
+		Short: "Print the built-in table of prices",
+		Long: "Prints the built-in table of prices as a file to begin one's own with: what prices in tenon.yaml names goes over\n" +
+			"the built-in table, model by model, and models.NAME.price over both. It is JSON whatever -o says.",
+		Example: "  tenon models prices > prices.json",
+		Args:    args(0, 0, ""),
+		RunE:    func(*cobra.Command, []string) error { return a.write(model.BuiltinPriceFile()) },
+	}
+}

@@ -1,0 +1,109 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"net/http"
+	"os"
+	"time"
+)
+
+// localServers are the servers of local models that are looked for. Without
+// being asked for, only those are that nothing else is likely to be.
+var localServers = []struct {
+	provider, url string
+	always        bool
+}{
+	{"ollama", "http://127.0.0.1:11434", true},
+	{"llamacpp", "http://127.0.0.1:8080", true},
+	{"lmstudio", "http://127.0.0.1:1234", false},
+	{"vllm", "http://127.0.0.1:8000", false},
+}
+
+// defaultModels are what a provider's key alone gives.
+var defaultModels = []struct{ env, name string }{
+	{"ANTHROPIC_API_KEY", "anthropic/claude-sonnet-4-5"},
+	{"OPENAI_API_KEY", "openai/gpt-5"},
+	{"GEMINI_API_KEY", "gemini/gemini-2.5-flash"},
+}
+
+// probeTimeout bounds the look for a local model.
+const probeTimeout = 300 * time.Millisecond
+
+// DetectModel finds a model where none is configured: one that the environment
+// has a key for, or, with probe, one that a local server on loopback serves.
+// TENON_NO_PROBE=1 switches probing off.
+func DetectModel(ctx context.Context, lookup func(string) (string, bool), probe bool) (string, bool) {
+	if lookup == nil {
+		lookup = os.LookupEnv
+	}
+	for name := range keyedModels(lookup) {
+		return name, true
+	}
+	if !probe {
+		return "", false
+	}
+	for name := range localModels(ctx, lookup, false) {
+		return name, true
+	}
+	return "", false
+}
+
+// keyedModels yields the models that the environment has a key for, and the
+// variable.
+func keyedModels(lookup func(string) (string, bool)) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, d := range defaultModels {
+			if v, ok := lookup(d.env); ok && v != "" && !yield(d.name, d.env) {
+				return
+			}
+		}
+	}
+}
+
+// localModels yields the first model of each local server that answers, and the
+// server's address; all looks at the less likely ones too.
+func localModels(ctx context.Context, lookup func(string) (string, bool), all bool) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		if off, _ := lookup("TENON_NO_PROBE"); off != "" {
+			return
+		}
+		client := &http.Client{Timeout: probeTimeout, Transport: &http.Transport{Proxy: nil}}
+		defer client.CloseIdleConnections()
+		for _, s := range localServers {
+			if !all && !s.always {
+				continue
+			}
+			if id, ok := firstModel(ctx, client, s.url+"/v1/models"); ok && !yield(s.provider+"/"+id, s.url) {
+				return
+			}
+		}
+	}
+}
+
+// maxModelList bounds the answer of a local server to the question what it serves.
+const maxModelList = 1 << 20
+
+// firstModel asks a local server for the models that it serves.
+func firstModel(ctx context.Context, client *http.Client, url string) (string, bool) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", false
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return "", false
+	}
+	defer res.Body.Close()
+	var list struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	if res.StatusCode != http.StatusOK || json.NewDecoder(io.LimitReader(res.Body, maxModelList)).Decode(&list) != nil || len(list.Data) == 0 {
+		return "", false
+	}
+	return list.Data[0].ID, list.Data[0].ID != ""
+}
