@@ -243,6 +243,11 @@ func testStartErrors(t *testing.T, open func(Setup) engine.Engine) {
 	// None of that is in the way of a good start.
 	must(t, e.Start(ctx, Calls(1, true).Spec("bad", "")))
 	wantJournal(t, e, "bad", "run started:1#1 result:1#1 done")
+	// An id that was made for a run and is another's.
+	fresh := Calls(1, true).Spec("bad", "")
+	fresh.Fresh = true
+	wantCode(t, e.Start(ctx, fresh), tenon.CodeConflict)
+	wantJournal(t, e, "bad", "run started:1#1 result:1#1 done")
 }
 
 func testExclusive(t *testing.T, open func(Setup) engine.Engine) {
