@@ -6,9 +6,10 @@
 //	                                     ▲ up to 256 waiting writes share it
 //
 // The file is in WAL mode with synchronous FULL: a write that has returned is on
-// disk. All writes of a process go through one goroutine, which puts what is
-// waiting into one transaction; reads have connections of their own and never
-// wait for a write. Between processes SQLite's lock decides, and UNIQUE(run, seq)
+// disk. The writes of a process come one after another on one connection: one that
+// comes alone is done by its caller, several at a time by a goroutine that puts
+// what is waiting into one transaction. Reads have connections of their own and
+// never wait for a write. Between processes SQLite's lock decides, and UNIQUE(run, seq)
 // is the last fence.
 //
 // Journals hold any bytes: data is stored as BLOB, and what is larger than 32 KiB

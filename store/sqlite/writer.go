@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -55,6 +56,9 @@ func (s *Store) submit(ctx context.Context, do func(*writer) error) error {
 	}
 	o.do = do
 	o.state.Store(opWaiting)
+	if !s.writer.crowd.Load() && len(s.ops) == 0 && s.writer.mu.TryLock() {
+		return s.submitNow(o)
+	}
 	select {
 	case s.ops <- o:
 	case <-ctx.Done():
@@ -86,6 +90,24 @@ func (s *Store) submit(ctx context.Context, do func(*writer) error) error {
 	}
 }
 
+// submitNow has a write done by the caller, where writes come one after another:
+// to wake the writer, and to be woken by it, would only cost time. The writer's
+// mutex is held, and is given back.
+func (s *Store) submitNow(o *op) error {
+	select {
+	case <-s.quit:
+		s.writer.mu.Unlock()
+		return closedError(s)
+	default:
+	}
+	s.writer.write(o)
+	s.writer.mu.Unlock()
+	err := <-o.done
+	o.do = nil
+	s.pool.Put(o) // nobody else has it now
+	return err
+}
+
 // submitHere has one write done by the caller itself: where writes come one
 // after another, to hand them over would only cost time.
 func (s *Store) submitHere(ctx context.Context, do func(*writer) error) error {
@@ -110,12 +132,15 @@ func closedError(s *Store) error {
 	return tenon.Errorf(tenon.CodeStore, "store %s: it was closed", s.path)
 }
 
-// writer owns the connection that writes. Only its own goroutine uses it, or
-// whose turn it is.
+// writer owns the connection that writes. Who has its mutex uses it, or in a
+// brief store whose turn it is.
 type writer struct {
 	s     *Store
+	mu    sync.Mutex
 	conn  *sql.Conn
 	stmts statements
+	batch []*op
+	crowd atomic.Bool // the last transaction had several writes
 	// version is SQLite's data_version: it changes when another process writes.
 	version int64
 	// runs remembers where journals end, for as long as no other process writes.
@@ -127,7 +152,7 @@ type writer struct {
 const maxPositions = 20_000
 
 func newWriter(s *Store, conn *sql.Conn) *writer {
-	return &writer{s: s, conn: conn, stmts: newStatements(conn), runs: map[string]*position{}}
+	return &writer{s: s, conn: conn, stmts: newStatements(conn), runs: map[string]*position{}, batch: make([]*op, 0, maxBatch)}
 }
 
 func (w *writer) loop() {
@@ -135,7 +160,6 @@ func (w *writer) loop() {
 	defer w.end()
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
-	batch := make([]*op, 0, maxBatch)
 	for {
 		var tick <-chan time.Time
 		if w.s.watch.waiting() {
@@ -143,9 +167,9 @@ func (w *writer) loop() {
 		}
 		select {
 		case o := <-w.s.ops:
-			batch = w.collect(append(batch[:0], o), cap(batch))
-			w.commit(batch)
-			clear(batch)
+			w.mu.Lock()
+			w.write(o)
+			w.mu.Unlock()
 		case <-tick:
 			changed, err := w.look()
 			if err == nil && changed {
@@ -159,9 +183,19 @@ func (w *writer) loop() {
 	}
 }
 
+// write writes an op, and what is waiting with it.
+func (w *writer) write(o *op) {
+	batch := w.collect(append(w.batch, o))
+	w.crowd.Store(len(batch) > 1)
+	w.commit(batch)
+	clear(batch)
+}
+
 // end gives the connection back to the pool, which reports errors itself.
 func (w *writer) end() {
 	if w.s.turn == nil {
+		w.mu.Lock() // a caller may still be at it
+		defer w.mu.Unlock()
 		w.stmts.close()
 		_ = w.conn.Close()
 	}
@@ -172,14 +206,17 @@ func (w *writer) look() (changed bool, err error) {
 	if w.s.turn != nil {
 		w.s.turn <- struct{}{}
 		defer func() { <-w.s.turn }()
+	} else {
+		w.mu.Lock()
+		defer w.mu.Unlock()
 	}
 	return w.foreign()
 }
 
 // collect takes what is waiting. Those whose write was just committed need a
 // moment to come back with their next one, so it lets them run first.
-func (w *writer) collect(batch []*op, limit int) []*op {
-	for idle := 0; len(batch) < limit && idle < 2; {
+func (w *writer) collect(batch []*op) []*op {
+	for idle := 0; len(batch) < maxBatch && idle < 2; {
 		select {
 		case o := <-w.s.ops:
 			batch = append(batch, o)
@@ -197,7 +234,9 @@ func (w *writer) drain() {
 	for {
 		select {
 		case o := <-w.s.ops:
-			w.commit(w.collect([]*op{o}, maxBatch))
+			w.mu.Lock()
+			w.write(o)
+			w.mu.Unlock()
 		default:
 			return
 		}
