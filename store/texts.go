@@ -17,7 +17,8 @@ type Texts interface {
 	Unindexed(ctx context.Context, limit int) ([]Gap, error)
 	// PutText indexes the texts of a run's events up to the given one, which may be
 	// none. Texts of events that were indexed before are left out, so that several
-	// processes may do the same at once. A text is kept up to [MaxText] bytes.
+	// processes may do the same at once. Calls for many runs at a time share their
+	// commits. A text is kept up to [MaxText] bytes.
 	// Errors: not_found (the run).
 	PutText(ctx context.Context, run string, upTo uint64, texts []Text) error
 	// Search returns the texts that hold all words of a query, best first.
