@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/model/anthropic"
+	"github.com/tenonhq/tenon/model/gemini"
 	"github.com/tenonhq/tenon/model/openai"
 )
 
@@ -32,7 +35,7 @@ func measureGrowth(s *session) error {
 	each := map[string][]float64{}
 	for range s.rounds {
 		var round, sent float64
-		for _, provider := range []string{"anthropic", "openai"} {
+		for provider := range growing {
 			early, late, err := growth(s.ctx, provider)
 			if err != nil {
 				return err
@@ -45,12 +48,17 @@ func measureGrowth(s *session) error {
 		worst, worstSent = append(worst, round), append(worstSent, sent)
 	}
 	what := fmt.Sprintf("encoding a request at turn %d against turn %d", lateTurn, earlyTurn)
-	s.add("P5.growth", what+", the worse of two adapters", "ratio", worst)
-	s.add("P5.growth.anthropic", what+", Anthropic Messages", "ratio", each["anthropic"])
-	s.add("P5.growth.openai", what+", OpenAI Chat Completions", "ratio", each["openai"])
+	s.add("P5.growth", what+", the worst of the adapters", "ratio", worst)
+	for _, provider := range slices.Sorted(maps.Keys(growing)) {
+		s.add("P5.growth."+provider, what+", "+growing[provider], "ratio", each[provider])
+	}
 	s.add("P5.growth.sent", "the same with reading the request's bytes", "ratio", worstSent)
 	return nil
 }
+
+// growing are the adapters that are measured.
+var growing = map[string]string{"anthropic": "Anthropic Messages", "openai": "OpenAI Chat Completions",
+	"responses": "OpenAI Responses", "gemini": "Gemini"}
 
 // encodings holds how long requests took, in nanoseconds.
 type encodings struct{ encoded, sent []int64 }
@@ -95,8 +103,14 @@ func openAdapter(provider string, t http.RoundTripper) (tenon.Model, error) {
 	never := 0
 	cfg := model.Config{Name: provider, Provider: provider, Model: "measured", APIKey: tenon.NewSecret("none"), Retries: &never}
 	env := model.Env{Transport: t}
-	if provider == "anthropic" {
+	switch provider {
+	case "anthropic":
 		return anthropic.New(cfg, env)
+	case "gemini":
+		return gemini.New(cfg, env)
+	case "responses":
+		cfg.Provider, cfg.API = "openai", model.APIResponses
+		return openai.NewResponses(cfg, env)
 	}
 	return openai.New(cfg, env)
 }
