@@ -25,6 +25,9 @@ type Content struct {
 	URI      string // resource, resource_link
 	Name     string // resource_link
 	Raw      json.RawMessage
+	// Artifact is the id under which a block with Data can be read, where it is part
+	// of a run (see [ArtifactID]). It is never part of the wire form.
+	Artifact string
 }
 
 // Text returns a text block.

@@ -41,7 +41,7 @@ func (s *State) applyModel(e tenon.Event) error {
 	whole := r.Stop == tenon.StopToolUse || r.Stop == tenon.StopEnd
 	room := s.room()
 	for i, t := range calls {
-		c := &call{step: s.modelStep() + "." + strconv.Itoa(i), tool: t}
+		c := &call{run: e.Run, step: s.modelStep() + "." + strconv.Itoa(i), tool: t}
 		switch {
 		case !whole:
 			c.settle(tenon.ErrorResult("not run: the answer was cut off (" + string(r.Stop) + ")"))
@@ -179,7 +179,7 @@ func (s *State) applyCall(e tenon.Event) error {
 	case EventDecided:
 		s.count1(c)
 	case EventResult:
-		s.spendOn(e)
+		s.ended1(e)
 	case EventHandoff:
 		if err := s.applyHandoff(c, e); err != nil {
 			return err
@@ -338,6 +338,14 @@ func (c *call) answer(r *tenon.Result) *tenon.ToolResult {
 	content := r.Content
 	if len(content) == 0 && len(r.Structured) > 0 {
 		content = []tenon.Content{tenon.Text(string(r.Structured))}
+	}
+	if slices.ContainsFunc(content, func(b tenon.Content) bool { return b.Data != "" }) {
+		content = slices.Clone(content)
+		for i := range content {
+			if content[i].Data != "" {
+				content[i].Artifact = tenon.ArtifactID(c.run, c.step, i)
+			}
+		}
 	}
 	if r.IsError {
 		content = append([]tenon.Content(nil), content...)

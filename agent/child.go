@@ -165,13 +165,17 @@ func (s *State) takeOver() {
 // or an ancestor of it that the agent went on with; "" for none.
 func (s *State) HandedOver() string { return s.handedTo }
 
-// spendOn counts what an agent used that was called.
-func (s *State) spendOn(e tenon.Event) {
+// ended1 takes what the result of a call means for the run: what an agent used that
+// was called, and that there is something to be read piece by piece.
+func (s *State) ended1(e tenon.Event) {
 	var o Outcome
-	if decode(e, &o) != nil || o.Spent == nil { // call.apply has read it already
+	if decode(e, &o) != nil { // call.apply has read it already
 		return
 	}
-	s.usage.Add(&o.Spent.Usage)
-	s.cost += o.Spent.Cost
-	s.made += o.Spent.ToolCalls
+	if o.Spent != nil {
+		s.usage.Add(&o.Spent.Usage)
+		s.cost += o.Spent.Cost
+		s.made += o.Spent.ToolCalls
+	}
+	s.artifacts = s.artifacts || o.Whole != nil
 }

@@ -53,8 +53,9 @@ type DecideCommand struct {
 	Grants map[string]string `json:"grants,omitempty"`
 	// Budgets are to have room for the step. Beyond says that a person let the run
 	// go on although they have not: what is used is counted and never refused.
-	Budgets Budgets `json:"budgets,omitzero"`
-	Beyond  bool    `json:"beyond,omitempty"`
+	Budgets   Budgets `json:"budgets,omitzero"`
+	Beyond    bool    `json:"beyond,omitempty"`
+	Artifacts bool    `json:"artifacts,omitempty"` // see Prompt
 	// Propose has the call journaled as proposed first; no model did.
 	Propose bool `json:"propose,omitempty"`
 }
@@ -160,7 +161,15 @@ type Outcome struct {
 	Result   *tenon.Result `json:"result"`
 	Source   string        `json:"source,omitempty"` // "" for a call
 	Spent    *Summary      `json:"spent,omitempty"`  // by the agent that was called
+	Whole    *Artifact     `json:"whole,omitempty"`  // the text that Result holds only a part of
 	Duration time.Duration `json:"duration_ns,omitempty"`
+}
+
+// Artifact is a text that is kept apart from the result that it belongs to.
+type Artifact struct {
+	ID     string `json:"id"`     // see [tenon.ArtifactID]
+	Digest string `json:"digest"` // of the blob
+	Bytes  int    `json:"bytes"`
 }
 
 // Failure is an attempt that came to nothing: the call was not made, or the model
@@ -187,6 +196,7 @@ type Prompt struct {
 	Tools      string // digest of the tool snapshot; empty: no tools
 	ToolChoice string
 	Deadline   time.Time // when the run's time is up; zero: never
+	Artifacts  bool      // there is a result that the model can read piece by piece
 	Budgets    Budgets   // that the request is charged to
 	Tokens     int       // an estimate of what the request comes to, without tools
 }

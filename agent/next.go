@@ -61,6 +61,7 @@ func (s *State) Prompt() *Prompt {
 		Messages:   messages,
 		Tools:      s.spec.Tools,
 		ToolChoice: s.spec.ToolChoice,
+		Artifacts:  s.artifacts,
 		Budgets:    s.spec.Budgets,
 		Tokens:     s.tokensNow(),
 	}
@@ -89,7 +90,7 @@ func (s *State) nextCalls() []tenon.Command {
 		case proposed:
 			cmds = append(cmds, tenon.Command{Step: c.step, Kind: CommandDecide, Idempotent: true,
 				Data: mustJSON(DecideCommand{Call: *c.tool, Tools: s.spec.Tools, Grant: s.spec.Grant, Grants: s.grants,
-					Budgets: s.spec.Budgets, Beyond: s.beyond})})
+					Budgets: s.spec.Budgets, Beyond: s.beyond, Artifacts: s.artifacts})})
 		case waiting, asking:
 			cmds = append(cmds, tenon.Command{Step: c.step, Kind: tenon.CommandWait, After: c.decision.Expires, Data: mustJSON(c.asking())})
 		case delegated: // what the child waits for has an end of its own

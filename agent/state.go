@@ -62,6 +62,7 @@ const (
 
 // call is one tool call of the current turn.
 type call struct {
+	run       string
 	child     string    // the run that was called, while the call is delegated
 	allowance Allowance // of that run
 	step      string
@@ -111,6 +112,7 @@ type State struct {
 	refused   bool             // a call was over the limit
 	reserved  int              // the last turn whose model call the budgets have room for
 	over      *Refusal         // what a budget had no room for
+	artifacts bool             // there is a result that the model can read piece by piece
 	handedTo  string           // the agent that has taken over
 	handoff   *Handoff         // who takes over after this turn
 	beyond    bool             // a person let the run go on past its budgets
@@ -130,7 +132,7 @@ func New(spec Spec, parent *State) *State {
 	s := &State{spec: spec, turn: 1, lastTurn: spec.MaxTurns}
 	if parent != nil {
 		s.messages, s.history = parent.Messages(), parent.History()
-		s.known, s.knownAt = parent.known, parent.knownAt
+		s.known, s.knownAt, s.artifacts = parent.known, parent.knownAt, parent.artifacts
 		if parent.handedTo == spec.Agent {
 			s.handedTo = parent.handedTo
 		}

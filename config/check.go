@@ -102,8 +102,8 @@ func (k *checker) server(p, name string, s servers.Config) {
 		}
 		return
 	}
-	if name == catalog.AgentServer || name == "handoffs" {
-		k.add(k.keyed[p], p, "the name is taken: other agents are offered under it", "choose another one")
+	if name == catalog.AgentServer || name == "handoffs" || name == "artifacts" {
+		k.add(k.keyed[p], p, "the name is taken by tenon's own tools", "choose another one")
 	}
 	k.shaping(p, s)
 	k.answers(p, s)

@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/policy"
 )
 
 var (
 	durationType = reflect.TypeFor[time.Duration]()
+	sizeType     = reflect.TypeFor[policy.Size]()
 	secretType   = reflect.TypeFor[tenon.Secret]()
 	rawType      = reflect.TypeFor[json.RawMessage]()
 )
@@ -90,6 +92,8 @@ func (d *decoder) decode(n *node, p place, v reflect.Value, f field) {
 		d.secret(n, p)
 	case t == durationType:
 		d.duration(n, p, v, f)
+	case t == sizeType:
+		d.size(n, p, v)
 	case t == rawType:
 		d.raw(n, p, v)
 	case t.Kind() == reflect.Struct:
@@ -334,6 +338,37 @@ func (d *decoder) duration(n *node, p place, v reflect.Value, f field) {
 		d.add(n, p.path, f.name+" must be positive", "")
 	default:
 		v.SetInt(int64(dur))
+	}
+}
+
+// units are those of a size.
+var units = []struct {
+	suffix string
+	bytes  float64
+}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1}}
+
+// size reads 64KiB, 1MB; a bare number is bytes.
+func (d *decoder) size(n *node, p place, v reflect.Value) {
+	const hint = "write 64KiB or 1MB; a bare number is bytes"
+	if n.kind != scalarNode || n.isNull() || n.tag == "!!bool" {
+		d.add(n, p.path, "must be a size, is "+n.what(), hint)
+		return
+	}
+	for _, u := range units {
+		number, ok := strings.CutSuffix(n.val, u.suffix)
+		if !ok {
+			continue
+		}
+		x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		switch bytes := x * u.bytes; {
+		case err != nil || math.IsNaN(x):
+			d.add(n, p.path, fmt.Sprintf("must be a size, is '%s'", n.val), hint)
+		case bytes < 1 || bytes > 1<<40 || bytes != math.Trunc(bytes):
+			d.add(n, p.path, fmt.Sprintf("must be a whole number of bytes from 1 on, is '%s'", n.val), hint)
+		default:
+			v.SetInt(int64(bytes))
+		}
+		return
 	}
 }
 

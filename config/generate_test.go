@@ -234,6 +234,12 @@ func (g *generator) kind(t reflect.Type, f field) (s map[string]any, name string
 			map[string]any{"type": "number", "exclusiveMinimum": 0}}}
 		return map[string]any{"$ref": "#/$defs/duration"}, "duration"
 	}
+	if t == sizeType {
+		g.defs["size"] = map[string]any{"anyOf": []any{
+			map[string]any{"type": "string", "pattern": "^[0-9]+(\\.[0-9]+)? *([KMG]iB|[kKMG]?B)?$"},
+			map[string]any{"type": "integer", "minimum": 1}}}
+		return map[string]any{"$ref": "#/$defs/size"}, "size"
+	}
 	if t == rawType {
 		return map[string]any{}, "any"
 	}

@@ -43,8 +43,8 @@ func (a agentTools) Call(_ context.Context, c tenon.Call) (*tenon.Result, error)
 	return nil, tenon.Errorf(tenon.CodeInternal, "agent '%s' was called as if it were a tool of a server", c.Tool)
 }
 
-// openAgents offers the agents that the configuration offers to others: under
-// `tools` those that are asked and answer, under `handoffs` of an agent those that
+// openAgents adds tenon's own tools: the reader of large results, and the agents that
+// the configuration offers to others: under `tools` those that are asked and answer, under `handoffs` of an agent those that
 // take over.
 func (h *Host) openAgents() {
 	yes, no := true, false
@@ -58,6 +58,7 @@ func (h *Host) openAgents() {
 			// What such an agent does is asked about call by call.
 			Annotations: tenon.Annotations{ReadOnly: &yes, Destructive: &no}}
 	}
+	h.toolsets[artifactServer] = artifactTools{h}
 	asked, handed := map[string]tenon.Tool{}, map[string]tenon.Tool{}
 	for name, t := range h.config.Tools {
 		if t = t.WithDefaults(name); t.Kind == catalog.KindAgent {
@@ -85,6 +86,8 @@ func visible(s *catalog.Snapshot, name string, a agent.Config) *catalog.Snapshot
 	for _, t := range s.Tools() {
 		to, handoff := strings.CutPrefix(t.Remote, handoffPrefix)
 		switch {
+		case t.Server == artifactServer && len(include) > 0:
+			include = append(slices.Clip(include), literal(t.Name))
 		case t.Server == handoffServer && handoff && slices.Contains(a.Handoffs, to):
 			if len(include) > 0 {
 				include = append(slices.Clip(include), literal(t.Name))

@@ -35,7 +35,7 @@ func (h *Host) doDecide(ctx context.Context, run string, a engine.Attempt) ([]te
 // tool before, and the budgets, in this order.
 func (h *Host) decideCall(ctx context.Context, a engine.Attempt, c *agent.DecideCommand) (agent.Decision, error) {
 	d := agent.Decision{Policy: h.policy}
-	snapshot, err := h.snapshot(ctx, c.Tools)
+	snapshot, err := h.toolsFor(ctx, c.Tools, c.Artifacts || c.Propose)
 	if err != nil {
 		return d, err
 	}

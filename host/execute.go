@@ -45,7 +45,7 @@ func (h *Host) doModel(ctx context.Context, run string, a engine.Attempt, emit f
 	if err != nil {
 		return []tenon.Event{h.failed(a.Step, err, false, 0)}, nil
 	}
-	snapshot, err := h.snapshot(ctx, p.Tools)
+	snapshot, err := h.toolsFor(ctx, p.Tools, p.Artifacts)
 	if err != nil {
 		return nil, err
 	}
@@ -163,9 +163,12 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 			return events, nil
 		}
 	}
-	switch {
-	case err == nil:
-		return []tenon.Event{{Step: a.Step, Kind: agent.EventResult, Data: encode(agent.Outcome{Result: h.redacted(r), Duration: took})}}, nil
+	if err == nil {
+		result, whole, err := h.bounded(ctx, a, id, h.redacted(r))
+		if err != nil {
+			return nil, err
+		}
+		return []tenon.Event{{Step: a.Step, Kind: agent.EventResult, Data: encode(agent.Outcome{Result: result, Whole: whole, Duration: took})}}, nil
 	}
 	switch code := tenon.ErrorCode(err); {
 	case !a.Idempotent && (code == tenon.CodeUnknown || code == tenon.CodeTimeout):

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -131,20 +133,26 @@ func checkChoice(choice string, snapshot *catalog.Snapshot) error {
 // offer puts the agent's tools into the spec, unless it is to have none; it
 // returns their snapshot, nil for none.
 func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agent.Spec) (*catalog.Snapshot, []Problem, error) {
-	if q.NoTools || !a.Tools.IsEnabled() || len(h.toolsets) == 0 {
+	if q.NoTools || !a.Tools.IsEnabled() || len(h.toolsets) <= 1 {
 		return nil, nil, nil
 	}
 	if !h.models.takesTools(spec.Model) {
 		h.log.Warn("MCP tools not enabled for provider", "model", spec.Model)
 		return nil, nil, nil
 	}
-	snapshot, problems, err := h.Tools(ctx)
+	snapshot, problems, err := h.Tools(ctx, slices.Sorted(maps.Keys(h.toolsets))...)
 	if err != nil {
 		return nil, problems, err
 	}
 	snapshot = visible(snapshot, spec.Agent, a)
-	h.log.Info("MCP orchestration enabled: " + strconv.Itoa(len(snapshot.Tools())) + " tools available")
-	if len(snapshot.Tools()) == 0 {
+	n := 0
+	for _, t := range h.offered(snapshot, spec.Model) {
+		if t.Server != artifactServer {
+			n++
+		}
+	}
+	h.log.Info("MCP orchestration enabled: " + strconv.Itoa(n) + " tools available")
+	if n == 0 {
 		snapshot = nil
 	} else {
 		spec.Tools = snapshot.Digest()

@@ -27,7 +27,7 @@ type Problem struct {
 // The error has code unreachable if a required server cannot be reached.
 func (h *Host) Tools(ctx context.Context, names ...string) (*catalog.Snapshot, []Problem, error) {
 	if len(names) == 0 {
-		names = slices.Sorted(maps.Keys(h.toolsets))
+		names = slices.DeleteFunc(slices.Sorted(maps.Keys(h.toolsets)), func(n string) bool { return n == artifactServer })
 	}
 	type answer struct {
 		tools []tenon.Tool

@@ -24,8 +24,14 @@ func Note(c tenon.Content) string {
 	case tenon.ContentText:
 		return Visible(c.Text)
 	case tenon.ContentImage, tenon.ContentAudio:
+		if c.Artifact != "" {
+			return fmt.Sprintf("[%s %s %d bytes, saved as %s]", c.Type, mimeOf(c.MimeType), Size(c.Data), c.Artifact)
+		}
 		return fmt.Sprintf("[%s %s %d bytes omitted: this model does not take it]", c.Type, mimeOf(c.MimeType), Size(c.Data))
 	case tenon.ContentResource:
+		if c.Data != "" && c.Artifact != "" {
+			return fmt.Sprintf("[resource %s %s %d bytes, saved as %s]", Visible(c.URI), mimeOf(c.MimeType), Size(c.Data), c.Artifact)
+		}
 		if c.Data != "" {
 			return fmt.Sprintf("[resource %s %s %d bytes]", Visible(c.URI), mimeOf(c.MimeType), Size(c.Data))
 		}

@@ -16,6 +16,18 @@ const (
 	RetryAlways = "always"
 )
 
+// What becomes of a result that is too large for the model. The whole is kept in any
+// case, and can be read.
+const (
+	LargeTruncate = "truncate"
+	LargeArtifact = "artifact"
+	LargeError    = "error"
+)
+
+// Size is a number of bytes. In a configuration it is written as 64KiB, 1MB or a
+// bare number.
+type Size int
+
 // Config is the block `policy` of tenon.yaml.
 type Config struct {
 	// Rules for all tools; a server's and a tool's own block stand above it.
@@ -35,6 +47,12 @@ type Block struct {
 	MaxCalls CallLimit `yaml:"max_calls"`
 	// Calls of one tool that run at a time, over all runs of the process; the others wait. 0: no limit.
 	Concurrency int `yaml:"concurrency" min:"0" default:"0"`
+	// Largest text of a result that the model gets.
+	ResultBytes Size `yaml:"result_bytes" default:"256KiB"`
+	// The same in estimated tokens; the smaller of the two holds.
+	ResultTokens int `yaml:"result_tokens" min:"1" default:"8000"`
+	// What the model gets of a larger one: its head and its tail (truncate), its first lines (artifact), or an error. The whole is kept; the model can page and search in it with a tool.
+	OnLargeResult string `yaml:"on_large_result" enum:"truncate,artifact,error" default:"truncate"`
 	// How long a question waits for a person; then the call is refused and the model is told.
 	Expires time.Duration `yaml:"expires" default:"for ever"`
 }
@@ -68,6 +86,15 @@ func (b Block) Over(base Block) Block {
 	if b.Concurrency == 0 {
 		b.Concurrency = base.Concurrency
 	}
+	if b.ResultBytes == 0 {
+		b.ResultBytes = base.ResultBytes
+	}
+	if b.ResultTokens == 0 {
+		b.ResultTokens = base.ResultTokens
+	}
+	if b.OnLargeResult == "" {
+		b.OnLargeResult = base.OnLargeResult
+	}
 	if b.Expires == 0 {
 		b.Expires = base.Expires
 	}
@@ -77,5 +104,5 @@ func (b Block) Over(base Block) Block {
 // WithDefaults returns the block with the built-in rules in the place of what
 // it does not say. Timeout stays 0, which means the server's request_timeout.
 func (b Block) WithDefaults() Block {
-	return b.Over(Block{Approval: ApprovalDestructive, Retry: RetryAuto})
+	return b.Over(Block{Approval: ApprovalDestructive, Retry: RetryAuto, ResultBytes: 256 << 10, ResultTokens: 8000, OnLargeResult: LargeTruncate})
 }

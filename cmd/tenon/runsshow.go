@@ -16,16 +16,24 @@ import (
 
 func newRunsShow(a *app) *cobra.Command {
 	var bare bool
+	var artifact string
 	cmd := &cobra.Command{
 		Use:   "show [RUN]",
 		Short: "Show what a run did and what it came to",
 		Long: "Shows a run, by default the last one: a line for each step with when it began, how long it took, what it was,\n" +
 			"how it ended, who decided, how many attempts it took and how many tokens; then the answer. On a terminal a\n" +
 			"bar shows when each step was at work, and when it waited for a person. " + refHelp,
-		Example: "  tenon runs show\n  tenon runs show -2 -o json",
+		Example: "  tenon runs show\n  tenon runs show -2 -o json\n  tenon runs show -1 --artifact 3f9a2c-1.0-1 > picture.png",
 		Args:    args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withRun(cmd.Context(), opening{}, args, func(h *host.Host, run tenon.Run) error {
+				if artifact != "" {
+					data, _, err := h.Artifact(cmd.Context(), run.ID, artifact)
+					if err != nil {
+						return err
+					}
+					return a.write(data)
+				}
 				report, err := h.Report(cmd.Context(), run.ID)
 				if err != nil {
 					return err
@@ -42,6 +50,7 @@ func newRunsShow(a *app) *cobra.Command {
 			})
 		},
 	}
+	cmd.Flags().StringVar(&artifact, "artifact", "", "print a stored part of a result instead, by its `ID`, as it is")
 	cmd.Flags().BoolVar(&bare, "no-waterfall", false, "no bars, on a terminal either")
 	return cmd
 }
