@@ -161,6 +161,7 @@ func TestContentMapping(t *testing.T) {
 	}{
 		"HD-US3.1_text":       {[]tenon.Content{tenon.Text("a\x1b[31m\u202eb\u200b\n👩‍🚀")}, false, `[{"type":"text","text":"a\\x1b[31m\\u202eb\\u200b\n👩‍🚀"}]`, `"a\\x1b[31m\\u202eb\\u200b\n👩‍🚀"`},
 		"HD-US3.2_image":      {[]tenon.Content{png}, false, `[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGVsbG8="}}]`, `"[image image/png 5 bytes, in the following user message]"},{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,aGVsbG8="}}]`},
+		"HD-US3.2_saved":      {[]tenon.Content{{Type: "image", MimeType: "image/svg+xml", Data: "aGk=", Artifact: "3f9a2c-1.0-0"}}, false, `[{"type":"text","text":"[image image/svg+xml 2 bytes, saved as 3f9a2c-1.0-0]"}]`, `"[image image/svg+xml 2 bytes, saved as 3f9a2c-1.0-0]"`},
 		"HD-EDGE-1_empty":     {nil, false, `[{"type":"text","text":"(empty result)"}]`, `"(empty result)"`},
 		"HD-EDGE-1_emptyText": {[]tenon.Content{tenon.Text("")}, false, `[{"type":"text","text":"(empty result)"}]`, `"(empty result)"`},
 		"HD-EDGE-3_weird":     {[]tenon.Content{{Type: "weird"}}, false, `[{"type":"text","text":"[unsupported content type 'weird' omitted]"}]`, `"[unsupported content type 'weird' omitted]"`},

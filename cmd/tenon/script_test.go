@@ -83,7 +83,8 @@ func TestScript(t *testing.T) {
 			"serve":     cmdServe,
 			"await":     cmdAwait,
 			"samelen":   cmdSamelen,
-			"ids":       cmdIDs,
+			"capture":   cmdCapture,
+			"bytes":     cmdBytes,
 		},
 	})
 }
@@ -322,12 +323,31 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdIDs sets a variable to the first run's id in a file: ids FILE NAME.
-func cmdIDs(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: ids FILE NAME")
+// cmdCapture sets a variable to the first match of a pattern in a file, or to its
+// first group: capture FILE PATTERN NAME.
+func cmdCapture(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: capture FILE PATTERN NAME")
 	}
-	ts.Setenv(args[1], regexp.MustCompile(`run_\w{20}`).FindString(ts.ReadFile(args[0])))
+	m := regexp.MustCompile(args[1]).FindStringSubmatch(ts.ReadFile(args[0]))
+	if m == nil {
+		ts.Fatalf("no match for %s", args[1])
+	}
+	ts.Setenv(args[2], m[len(m)-1])
+}
+
+// cmdBytes checks how large a file is: bytes FILE LEAST MOST.
+func cmdBytes(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: bytes FILE LEAST MOST")
+	}
+	least, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	most, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	if n := len(ts.ReadFile(args[0])); n < least || n > most {
+		ts.Fatalf("%s has %d bytes, want %d to %d", args[0], n, least, most)
+	}
 }
 
 // watched is an output that tells when it matches.
