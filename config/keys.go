@@ -38,7 +38,7 @@ var bounds = map[string][2]float64{
 var laterKeys = map[string][]string{
 	"config.Config": {"profile", "tool_tables", "tables", "engine", "serve", "mcpServers"},
 	"servers.Config": {"encoding", "config", "load_prompts", "load_resources", "prompts_as_tools", "resource_links",
-		"result_format", "lifecycle", "discover", "restart", "share", "log_level",
+		"result_format", "share", "log_level",
 		"is_retrieval", "registry_name"},
 	"servers.Auth":        {"client_id", "client_secret", "scopes", "callback_port"},
 	"config.SecretSource": {"keyring", "prompt", "password"},

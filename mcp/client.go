@@ -44,6 +44,9 @@ type ClientConfig struct {
 	// Changed is called after the server said that a list changed ("tools",
 	// "prompts", "resources"), at most every 100 ms. It must not block.
 	Changed func(list string)
+	// Health is called when the subscription to changes broke, with the reason, and
+	// with nil when it is open again. It must not block. Nil: nobody is told.
+	Health func(err error)
 	// Step is called when a step of connecting begins, with its name. Nil: nobody
 	// is told before the end.
 	Step func(name string)
@@ -274,6 +277,10 @@ func (c *Client) notice(method string, params []byte) {
 		return
 	}
 	switch method {
+	case "notifications/subscriptions/acknowledged":
+		if c.cfg.Health != nil {
+			c.cfg.Health(nil)
+		}
 	case "notifications/progress":
 		c.onProgress(params)
 		return

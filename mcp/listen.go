@@ -59,6 +59,9 @@ func (c *Client) subscribe(filter []byte) {
 		if time.Since(begun) > lastPause {
 			pause = firstPause
 		}
+		if c.cfg.Health != nil {
+			c.cfg.Health(errors.New("the subscription to changes ended: " + errText(err)))
+		}
 		c.cfg.Logger.Debug("the subscription to changes ended; it will be opened again", "error", errText(err), "in", pause)
 		if !wait(c.ctx, pause) {
 			return

@@ -20,7 +20,7 @@ func (c *Client) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	var tools []tenon.Tool
 	seen := map[string]bool{}
 	err := c.list(ctx, "tools/list", "tools", func(raw []byte) {
-		t, err := parseTool(raw)
+		t, err := ParseTool(raw)
 		switch {
 		case err != nil:
 			c.cfg.Logger.Warn("left out a tool that cannot be read", "reason", err.Error())
@@ -88,8 +88,8 @@ func (c *Client) list(ctx context.Context, method, key string, each func(raw []b
 	}
 }
 
-// parseTool reads a tool's definition, whose bytes stay with it.
-func parseTool(raw []byte) (tenon.Tool, error) {
+// ParseTool reads a tool's definition, whose bytes stay with it.
+func ParseTool(raw []byte) (tenon.Tool, error) {
 	t := tenon.Tool{Raw: append(json.RawMessage(nil), raw...)}
 	named := false
 	object := jsonrpc.Fields(t.Raw, func(k, v []byte) bool {

@@ -21,6 +21,26 @@ const (
 	TransportAuto      = "auto"      // http, else sse, else jsonrpc: what answers
 )
 
+// How long a server lives.
+const (
+	LifecycleLazy    = "lazy"
+	LifecycleEager   = "eager"
+	LifecyclePerCall = "per_call"
+)
+
+// Where the list of its tools comes from before it is used.
+const (
+	DiscoverCached = "cached"
+	DiscoverLive   = "live"
+)
+
+// What follows when a connection is lost.
+const (
+	RestartNever     = "never"
+	RestartOnFailure = "on-failure"
+	RestartAlways    = "always"
+)
+
 // ProtocolAuto finds a server's protocol era and remembers it.
 const ProtocolAuto = "auto"
 
@@ -81,6 +101,12 @@ type Config struct {
 	Timeout time.Duration `yaml:"timeout" default:"10s"`
 	// Time for one request.
 	RequestTimeout time.Duration `yaml:"request_timeout" default:"60s"`
+	// lazy: connected at the first use; eager: when tools are first needed; per_call: a connection for each call.
+	Lifecycle string `yaml:"lifecycle" enum:"lazy,eager,per_call" default:"lazy"`
+	// cached: the tools that were listed the last time are offered without starting the server, and are listed again once it is used; live: always listed before the first turn.
+	Discover string `yaml:"discover" enum:"cached,live" default:"cached"`
+	// What follows when the process ends or the connection breaks. never: it stays away; on-failure: it is connected again, after a pause that grows to a minute; always: also after a process has ended without an error.
+	Restart string `yaml:"restart" enum:"never,on-failure,always" default:"on-failure"`
 	// Globs on remote tool names; a tool that matches none is left out.
 	Include []string `yaml:"include" default:"[\"*\"]"`
 	// Globs on remote tool names to leave out; wins over include.
@@ -140,6 +166,15 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.Protocol == "" {
 		c.Protocol = ProtocolAuto
+	}
+	if c.Lifecycle == "" {
+		c.Lifecycle = LifecycleLazy
+	}
+	if c.Discover == "" {
+		c.Discover = DiscoverCached
+	}
+	if c.Restart == "" {
+		c.Restart = RestartOnFailure
 	}
 	if c.InheritEnv == nil {
 		c.InheritEnv = []string{"PATH", "HOME", "USER", "LANG", "TMPDIR"}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/transport"
 )
@@ -41,6 +42,13 @@ func (s *Server) dial(ctx context.Context) (*dialed, error) {
 		protocol = cfg.Protocol
 	}
 	c, err := s.open(ctx, cfg, protocol, attempt)
+	if tenon.ErrorCode(err) == tenon.CodeProtocol && protocol != "" && cfg.Protocol == ProtocolAuto && ctx.Err() == nil {
+		// What was remembered does not hold any more.
+		s.mu.Lock()
+		s.found = ""
+		s.mu.Unlock()
+		c, err = s.open(ctx, cfg, "", attempt)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
@@ -68,6 +76,7 @@ func (s *Server) open(ctx context.Context, cfg Config, protocol string, attempt 
 				s.refresh()
 			}
 		},
+		Health: s.health,
 		Logger: s.log,
 	}
 	switch cfg.Transport {
@@ -123,7 +132,10 @@ func (s *Server) stream(ctx context.Context, cfg Config, attempt int) (mcp.Strea
 	case TransportStdio:
 		p, err := transport.DialStdio(ctx, transport.StdioConfig{
 			Command: cfg.Command, Args: cfg.Args, Dir: cfg.Cwd, Env: s.environ(cfg),
-			Stderr: func(line string) { s.log.Debug("stderr", "line", strconv.QuoteToGraphic(line)) },
+			Stderr: func(line string) {
+				s.log.Debug("stderr", "line", strconv.QuoteToGraphic(line))
+				s.journal.add("stderr", clean(line))
+			},
 			Logger: s.log,
 		})
 		if err != nil {
@@ -222,6 +234,7 @@ func (s *Server) notice(method string, params json.RawMessage) {
 		Data  json.RawMessage `json:"data"`
 	}
 	if json.Unmarshal(params, &m) == nil {
+		s.journal.add("notice", m.Level+": "+clean(string(m.Data)))
 		s.log.Log(context.Background(), levels[m.Level], "MCP server says", "data", strconv.QuoteToGraphic(string(m.Data)))
 	}
 }

@@ -23,6 +23,11 @@ type Options struct {
 	// server is started and not before. Nil: it has none.
 	Resolve func(ctx context.Context) (Config, error)
 	Logger  *slog.Logger // nil: nothing is logged
+	// Cache is the folder where lists of tools are kept between processes, Logs
+	// that of what servers say. "": nothing is kept.
+	Cache, Logs string
+	// Live asks the server for its tools in any case.
+	Live bool
 	// Changed is called, on a goroutine of the connection, after a server told
 	// that its tools have changed. It must not block. Nil: nobody is told.
 	Changed func(server string)
@@ -40,15 +45,23 @@ type Server struct {
 
 	mu     sync.Mutex
 	status Status
-	conn   connection // nil while there is none
+	conn   *link // nil while there is none
 	dialed chan struct{}
 	dialer error // how the last connect ended
 	tools  []tenon.Tool
 	listed bool
 	// changes counts how often the server said that its tools changed, so that a
 	// list that was under way then is not kept.
-	changes int
-	closed  bool
+	changes  int
+	closed   bool
+	kept     []tenon.Tool   // those of the last listing, of this process or an earlier one
+	loaded   bool           // kept is of an earlier process
+	lost     bool           // it was connected before
+	over     error          // with restart: never, why there is no connection any more
+	retrying bool           // the background tries again
+	singles  sync.WaitGroup // uses under way of per_call
+	journal  *journal
+	single   bool // for one use of another server, whose journal it has
 	// protocol is the revision that was found, so that it is asked for once.
 	protocol string
 	found    string           // the transport that auto found, "" for none yet
@@ -78,6 +91,7 @@ func New(name string, cfg Config, opts Options) *Server {
 	s.log = s.log.With("server", name)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.connector = s.dial
+	s.journal = newJournal(opts.Logs, name)
 	if !s.cfg.IsParallel() {
 		s.slot = make(chan struct{}, 1)
 	}
@@ -101,16 +115,42 @@ func (s *Server) Status() Status {
 	return s.status
 }
 
-// Tools returns the server's tools, connecting if need be. They are asked for
-// once for each connection, and again after the server said that they changed.
+// Tools returns the server's tools. Where the configuration allows it they are
+// those of the last listing, and nothing is started; else they are those of
+// [Server.List].
 func (s *Server) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	if !s.cfg.LoadsTools() {
 		return nil, nil
 	}
-	c, err := s.connect(ctx, fmt.Sprintf("the list of tools of server '%s'", s.name))
-	if err != nil {
+	if tools, ok := s.Remembered(); ok {
+		return tools, nil
+	}
+	s.mu.Lock()
+	// A server that does not come back in time would hold up everybody who asks
+	// for tools, and the background is at it already.
+	hopeless := s.retrying && s.conn == nil && tenon.ErrorCode(s.dialer) == tenon.CodeTimeout
+	err := s.dialer
+	s.mu.Unlock()
+	if hopeless {
 		return nil, err
 	}
+	return s.List(ctx)
+}
+
+// List returns the server's tools, connecting if need be. They are asked for
+// once for each connection, and again after the server said that they changed.
+func (s *Server) List(ctx context.Context) (tools []tenon.Tool, err error) {
+	if !s.cfg.LoadsTools() {
+		return nil, nil
+	}
+	err = s.use(ctx, fmt.Sprintf("the list of tools of server '%s'", s.name), func(c *link) error {
+		tools, err = s.list(ctx, c)
+		return err
+	})
+	return tools, err
+}
+
+func (s *Server) list(ctx context.Context, c *link) ([]tenon.Tool, error) {
 	s.mu.Lock()
 	tools, listed, changes := s.tools, s.listed, s.changes
 	s.mu.Unlock()
@@ -118,26 +158,39 @@ func (s *Server) Tools(ctx context.Context) ([]tenon.Tool, error) {
 		return tools, nil
 	}
 	start := time.Now()
-	tools, err = c.Tools(ctx)
+	tools, err := c.Tools(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	single := s.cfg.Lifecycle == LifecyclePerCall
 	if s.conn == c {
 		// A copy, because a status that was given out holds the old one.
 		s.status.Phases = append(slices.DeleteFunc(slices.Clone(s.status.Phases), func(p Phase) bool { return p.Name == phaseList }),
 			Phase{phaseList, time.Since(start).Milliseconds()})
 	}
 	if err != nil {
+		s.lostBy(c, err)
 		return nil, s.explain("", err)
 	}
-	if s.conn == c && s.changes == changes {
-		s.tools, s.listed = tools, true
-		s.status.Tools = len(tools)
+	if s.conn == c && s.changes == changes || single {
+		s.tools, s.listed = tools, !single
+		s.status.Tools, s.status.Cached = len(tools), time.Time{}
+		if s.keep(tools) && s.opts.Changed != nil {
+			s.wg.Go(func() { s.opts.Changed(s.name) })
+		}
 	}
 	return tools, nil
 }
 
+// lostBy takes the connection for lost after an error that says that the server
+// was not reached; the caller holds the lock.
+func (s *Server) lostBy(c *link, err error) {
+	if tenon.ErrorCode(err) == tenon.CodeUnreachable && !s.closed {
+		s.wg.Go(func() { s.suspect(c, err) })
+	}
+}
+
 // Call runs a tool by its remote name. See [tenon.Toolset].
-func (s *Server) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) {
+func (s *Server) Call(ctx context.Context, c tenon.Call) (r *tenon.Result, err error) {
 	if s.slot != nil {
 		select {
 		case s.slot <- struct{}{}:
@@ -146,42 +199,46 @@ func (s *Server) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) 
 			return nil, gaveUp(ctx, fmt.Sprintf("the call of tool '%s' of server '%s'", c.Tool, s.name), "it waited for the call before it")
 		}
 	}
-	conn, err := s.connect(ctx, fmt.Sprintf("tool '%s' of server '%s'", c.Tool, s.name))
+	err = s.use(ctx, fmt.Sprintf("tool '%s' of server '%s'", c.Tool, s.name), func(conn *link) error {
+		if r, err = conn.Call(ctx, c); err == nil {
+			return nil
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.lostBy(conn, err)
+		return s.explain(c.Tool, err)
+	})
 	if err != nil {
 		return nil, err
-	}
-	r, err := conn.Call(ctx, c)
-	if err != nil {
-		return nil, s.explain(c.Tool, err)
 	}
 	return r, nil
 }
 
-// connect returns the connection, making one if there is none. Any number of
-// callers share one attempt, which has its own deadline and goes on when a
-// caller gives up; what is what the caller wants.
-func (s *Server) connect(ctx context.Context, what string) (connection, error) {
+// connect returns the connection, making one if there is none; who gets it says
+// when it is used no more. Any number of callers share one attempt, which has its
+// own deadline and goes on when a caller gives up; what is what the caller wants.
+func (s *Server) connect(ctx context.Context, what string) (*link, error) {
 	s.mu.Lock()
+	if s.conn != nil {
+		select {
+		case <-s.conn.Done():
+			s.forget(s.conn, s.conn.Err()) // the watcher is not here yet
+		default:
+		}
+	}
 	switch {
 	case s.closed:
 		s.mu.Unlock()
 		return nil, tenon.Errorf(tenon.CodeUnreachable, "server '%s' is closed", s.name)
+	case s.over != nil:
+		s.mu.Unlock()
+		return nil, fmt.Errorf("%w; servers.%s.restart is never", s.over, s.name)
 	case s.conn != nil:
-		select {
-		case <-s.conn.Done():
-			s.forget(s.conn) // the watcher is not here yet
-		default:
-			defer s.mu.Unlock()
-			return s.conn, nil
-		}
+		defer s.mu.Unlock()
+		s.conn.users.Add(1)
+		return s.conn, nil
 	}
-	if s.dialed == nil {
-		s.dialed = make(chan struct{})
-		s.status.Phases = nil
-		s.set(StateStarting, nil)
-		s.wg.Go(s.dialOnce)
-	}
-	dialed := s.dialed
+	dialed := s.begin()
 	s.mu.Unlock()
 	select {
 	case <-dialed:
@@ -193,6 +250,7 @@ func (s *Server) connect(ctx context.Context, what string) (connection, error) {
 	if s.conn == nil {
 		return nil, s.dialer
 	}
+	s.conn.users.Add(1)
 	return s.conn, nil
 }
 
@@ -252,41 +310,35 @@ func (s *Server) dialOnce() {
 		}
 		s.dialer = s.connectError(s.status.Phases[len(s.status.Phases)-1].Name, o.err)
 		state := StateFailed
+		if s.lost {
+			state = StateBackoff
+		}
 		if tenon.ErrorCode(o.err) == tenon.CodeAuth {
 			state = StateAuth
 		}
 		s.set(state, s.dialer)
+		if state != StateAuth {
+			s.retryLater()
+		}
+		s.journal.add("error", s.dialer.Error())
 		s.log.Debug("cannot connect to MCP server", "error", s.dialer) // whoever asked is told
 		return
 	}
-	s.conn, s.dialer = o.d.conn, nil
+	s.conn, s.dialer = &link{connection: o.d.conn}, nil
+	if s.lost {
+		s.status.Restarts++
+	}
+	s.lost = true // from now on, whenever there is no connection
+	s.journal.add("state", "connected, protocol "+o.d.protocol)
 	s.tools, s.listed = nil, false
 	s.status.Protocol, s.status.Server, s.status.Phases = o.d.protocol, o.d.identity, o.d.phases
 	s.set(StateReady, nil)
 	s.log.Info("Connected to MCP server: "+s.name, "protocol", o.d.protocol)
-	s.wg.Go(func() { s.watch(o.d.conn) })
-}
-
-// watch waits for the end of a connection and forgets it then, so that the next
-// use makes a new one.
-func (s *Server) watch(c connection) {
-	<-c.Done()
-	s.mu.Lock()
-	s.forget(c)
-	s.mu.Unlock()
-	_ = c.Close() // what is left of it; its end is known already
-}
-
-// forget records that a connection was lost; the caller holds the lock.
-func (s *Server) forget(c connection) {
-	if s.conn != c {
-		return
+	conn := s.conn
+	s.wg.Go(func() { s.watch(conn) })
+	if s.kept != nil && s.loaded { // what was offered without it may have changed
+		s.wg.Go(func() { _, _ = s.List(s.ctx) }) // who calls a tool that is gone is told so
 	}
-	s.conn = nil
-	lost := tenon.Errorf(tenon.CodeUnreachable, "the connection was lost: %w", c.Err())
-	err := &tenon.Error{Code: tenon.CodeUnreachable, Message: fmt.Sprintf("server '%s' %s", s.name, gone(lost)), Err: lost}
-	s.set(StateFailed, err)
-	s.log.Warn("lost MCP server", "error", err)
 }
 
 // refresh forgets the tools after the server said that they changed.
@@ -325,7 +377,11 @@ func (s *Server) Close() error {
 	if c != nil {
 		err = c.Close()
 	}
+	s.singles.Wait()
 	s.wg.Wait()
+	if !s.single {
+		s.journal.close()
+	}
 	return err
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/internal/testserver"
+	"github.com/tenonhq/tenon/transport"
 	"go.uber.org/goleak"
 )
 
@@ -98,7 +99,7 @@ func states(t *testing.T, s *Server, want State, starts int) Status {
 	if st.State != want || st.Starts != starts {
 		t.Errorf("state %s after %d starts, want %s after %d (%v)", st.State, st.Starts, want, starts, st.Error)
 	}
-	if (st.Error != nil) != (want == StateFailed || want == StateAuth) {
+	if (st.Error != nil) != (want == StateFailed || want == StateAuth || want == StateBackoff) {
 		t.Errorf("state %s with error %v", want, st.Error)
 	}
 	return st
@@ -154,12 +155,16 @@ func TestOneConnect(t *testing.T) {
 	})
 }
 
-// TestReconnect holds that a lost connection is made again at the next use and
-// not before, even where that follows at once.
+// TestReconnect holds that a lost connection is made again at the next use, and
+// otherwise in the background after a pause.
 func TestReconnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var conns []*fakeConn
+		down := false
 		s := faked(Config{}, func(context.Context) (connection, error) {
+			if down {
+				return nil, tenon.Errorf(tenon.CodeUnreachable, "still down")
+			}
 			c := newFake()
 			c.closing = 2 * time.Second // a process that takes its time to die
 			conns = append(conns, c)
@@ -174,20 +179,65 @@ func TestReconnect(t *testing.T) {
 			t.Error(err)
 		}
 		states(t, s, StateReady, 2)
+		down = true
 		conns[1].lose(errors.New("gone with the wind"))
 		synctest.Wait() // the old connection is still being closed: nobody waits for that
-		st := states(t, s, StateFailed, 2)
+		st := states(t, s, StateBackoff, 2)
 		if got := st.Error.Error(); got != "server 't' is no longer available (gone with the wind)" {
 			t.Error(got)
 		}
+		if in := time.Until(st.Retry); in < 300*time.Millisecond || in > time.Second {
+			t.Errorf("tried again in %s", in)
+		}
 		time.Sleep(time.Hour)
-		if len(conns) != 2 || conns[0].closed.Load() == 0 || conns[1].closed.Load() == 0 {
-			t.Errorf("%d connections, closed %d times", len(conns), conns[1].closed.Load())
+		st = s.Status()
+		if st.State != StateBackoff || st.Starts < 60 || st.Starts > 100 || st.Error == nil || !strings.Contains(st.Error.Message, "still down") {
+			t.Errorf("%s after %d starts: %v", st.State, st.Starts, st.Error)
 		}
-		if _, err := s.Tools(t.Context()); err != nil {
-			t.Error(err)
+		down = false // it was mended, and nobody says so
+		time.Sleep(2 * time.Minute)
+		if st := s.Status(); st.State != StateReady || len(conns) != 3 || st.Restarts != 2 || !st.Retry.IsZero() {
+			t.Errorf("%+v", st)
 		}
-		states(t, s, StateReady, 3)
+		if conns[0].closed.Load() == 0 || conns[1].closed.Load() == 0 {
+			t.Error("old connections are open")
+		}
+	})
+}
+
+// TestRestart holds what the key restart decides.
+func TestRestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			restart, status string
+			state           State
+			background      bool
+			next            bool // the next use connects
+		}{
+			{RestartNever, "exited with code 3", StateFailed, false, false},
+			{RestartNever, "exited with code 0", StateFailed, false, false},
+			{RestartOnFailure, "exited with code 3", StateBackoff, true, true},
+			{RestartOnFailure, "exited with code 0", StateFailed, false, true},
+			{RestartAlways, "exited with code 0", StateBackoff, true, true},
+		} {
+			var conn *fakeConn
+			s := faked(Config{Restart: c.restart}, func(context.Context) (connection, error) { conn = newFake(); return conn, nil })
+			if _, err := s.Call(t.Context(), tenon.Call{}); err != nil {
+				t.Fatal(err)
+			}
+			conn.lose(&transport.ExitError{Command: "x", Status: c.status})
+			synctest.Wait()
+			states(t, s, c.state, 1)
+			time.Sleep(time.Minute)
+			if back := s.Status().State == StateReady; back != c.background {
+				t.Errorf("%s, %s: background %v", c.restart, c.status, back)
+			}
+			_, err := s.Call(t.Context(), tenon.Call{})
+			if (err == nil) != c.next || err != nil && !strings.Contains(err.Error(), "is no longer available ("+c.status+"); servers.t.restart is never") {
+				t.Errorf("%s, %s: %v", c.restart, c.status, err)
+			}
+			_ = s.Close()
+		}
 	})
 }
 
@@ -226,7 +276,11 @@ func TestConnectFails(t *testing.T) {
 			got.Error() != "could not start MCP server 't': it did not answer server/discover within 1s; command: fake; raise servers.t.timeout if it is slow to start" {
 			t.Errorf("after %s: %v", time.Since(begun), got)
 		}
-		if _, err := s.Tools(t.Context()); err != nil {
+		begun = time.Now()
+		if _, err := s.Tools(t.Context()); tenon.ErrorCode(err) != tenon.CodeTimeout || time.Since(begun) > 0 {
+			t.Errorf("a server that hangs holds up who asks for tools: %v after %s", err, time.Since(begun))
+		}
+		if _, err := s.Call(t.Context(), tenon.Call{}); err != nil {
 			t.Error(err)
 		}
 		states(t, s, StateReady, 3)

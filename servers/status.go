@@ -11,11 +11,14 @@ type State string
 
 // The states of a server.
 const (
+	StateDisabled State = "disabled" // by the configuration
 	StateCold     State = "cold"     // not started yet
 	StateStarting State = "starting" // connecting
 	StateReady    State = "ready"
+	StateDegraded State = "degraded" // answers calls, but its notices of changes do not come
+	StateBackoff  State = "backoff"  // it was lost; it is tried again after a pause
 	StateAuth     State = "auth_required"
-	StateFailed   State = "failed" // the last try to connect, or the connection, came to an end; the next use tries again
+	StateFailed   State = "failed" // the last try to connect, or the connection, came to an end; the next use tries again, and so does the background
 	StateClosed   State = "closed"
 )
 
@@ -34,7 +37,10 @@ type Status struct {
 	Server     string       `json:"server,omitempty"`   // name and version, as the server gives them
 	Tools      int          `json:"tools"`              // -1: not asked yet
 	Starts     int          `json:"starts"`             // how often it was connected
-	Error      *tenon.Error `json:"error,omitempty"`    // the last one, if the state is failed or auth_required
+	Restarts   int          `json:"restarts"`           // how many of them came after a connection was lost
+	Retry      time.Time    `json:"retry_at,omitzero"`  // when it is tried again
+	Cached     time.Time    `json:"cached,omitzero"`    // when the tools were listed that are known without it
+	Error      *tenon.Error `json:"error,omitempty"`    // the last one, if the state is degraded, backoff, failed or auth_required
 	Phases     []Phase      `json:"phases,omitempty"`   // of the last connect; where that failed, the last is the one that did
 }
 

@@ -1,0 +1,150 @@
+package servers
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// LogLine is one thing that a server said, or that happened to it.
+type LogLine struct {
+	Time time.Time `json:"time"`
+	Kind string    `json:"kind"` // stderr, notice (a log message of the protocol), state, error
+	Text string    `json:"text"`
+}
+
+const (
+	maxJournal = 256 << 10              // of a file, of which there are two
+	maxPending = 64 << 10               // of what waits to be written
+	writeEvery = 200 * time.Millisecond // so that a flood costs few writes
+)
+
+// journal keeps what a server said in a file of bounded size, so that it can be
+// read by another process and after this one has ended. It never holds up the
+// server: what comes faster than it can be written is dropped, oldest first. The
+// nil journal keeps nothing.
+type journal struct {
+	path string
+
+	mu      sync.Mutex
+	pending []byte
+	dropped int
+	timer   *time.Timer
+	closed  bool
+}
+
+func newJournal(dir, name string) *journal {
+	if dir == "" {
+		return nil
+	}
+	return &journal{path: filepath.Join(dir, name+".jsonl")}
+}
+
+func (j *journal) add(kind, text string) {
+	if j == nil {
+		return
+	}
+	line, err := json.Marshal(LogLine{time.Now().UTC(), kind, text})
+	if err != nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.pending = append(append(j.pending, line...), '\n')
+	for len(j.pending) > maxPending {
+		n := bytes.IndexByte(j.pending, '\n')
+		j.pending = j.pending[n+1:]
+		j.dropped++
+	}
+	if j.timer == nil && !j.closed {
+		j.timer = time.AfterFunc(writeEvery, j.flush)
+	} else if j.closed {
+		j.write()
+	}
+}
+
+func (j *journal) flush() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.timer = nil
+	j.write()
+}
+
+// write appends what waits; the caller holds the lock. A log that cannot be
+// written harms nobody, and there is nowhere to say so.
+func (j *journal) write() {
+	if len(j.pending) == 0 {
+		return
+	}
+	if os.MkdirAll(filepath.Dir(j.path), 0o700) != nil {
+		return
+	}
+	if st, err := os.Stat(j.path); err == nil && st.Size() > maxJournal {
+		_ = os.Rename(j.path, j.path+".old")
+	}
+	f, err := os.OpenFile(j.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return
+	}
+	if j.dropped > 0 {
+		if note, err := json.Marshal(LogLine{time.Now().UTC(), "state", grouped(j.dropped) + " lines came too fast and were dropped"}); err == nil {
+			_, _ = f.Write(append(note, '\n'))
+		}
+		j.dropped = 0
+	}
+	_, _ = f.Write(j.pending)
+	_ = f.Close()
+	j.pending = nil
+}
+
+func (j *journal) close() {
+	if j == nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.timer != nil {
+		j.timer.Stop()
+		j.timer = nil
+	}
+	j.closed = true
+	j.write()
+}
+
+// Logs returns the last n lines that the server's log holds, oldest first; all of
+// it where n is 0. It covers earlier processes as well.
+func (s *Server) Logs(n int) []LogLine {
+	if s.journal == nil {
+		return nil
+	}
+	s.journal.flush()
+	var all []LogLine
+	for _, path := range []string{s.journal.path + ".old", s.journal.path} {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue // there is none yet
+		}
+		for line := range bytes.Lines(b) {
+			var l LogLine
+			if json.Unmarshal(line, &l) == nil {
+				all = append(all, l)
+			}
+		}
+	}
+	if n > 0 && len(all) > n {
+		all = all[len(all)-n:]
+	}
+	return all
+}
+
+// grouped writes 9412 as 9,412.
+func grouped(n int) string {
+	b, _ := json.Marshal(n)
+	for i := len(b) - 3; i > 0; i -= 3 {
+		b = append(b[:i:i], append([]byte{','}, b[i:]...)...)
+	}
+	return string(b)
+}
