@@ -66,6 +66,8 @@ type Config struct {
 	Attended bool
 	// Version is told to servers and providers.
 	Version string
+	// Live asks servers for their tools where those of the last listing would do.
+	Live bool
 	// Logger takes what happens beside results; nil: nothing is logged.
 	Logger *slog.Logger
 	// Brief says that the process ends soon after Close, as that of a command line
@@ -167,11 +169,13 @@ func (h *Host) leaveStore() error {
 // the rules about their tools.
 func (h *Host) openServers() error {
 	h.rules = &policy.Rules{Defaults: h.config.Policy.Defaults, Servers: map[string]policy.Block{}, Tools: map[policy.ID]policy.Block{}}
+	kept := h.cfg.serversPath()
 	for name, entry := range h.config.Servers {
 		if !entry.IsEnabled() {
 			continue
 		}
 		s := servers.New(name, entry, servers.Options{LookupEnv: h.cfg.LookupEnv, Version: h.cfg.Version, Logger: h.log,
+			Cache: kept, Logs: kept, Live: h.cfg.Live,
 			// A secret is read when the server that uses it starts, so that one
 			// that is missing harms no other server.
 			Resolve: func(ctx context.Context) (servers.Config, error) {
@@ -257,6 +261,19 @@ func (c Config) storePath() (path string, users bool) {
 		return "", true
 	}
 	return filepath.Join(dir, "tenon", storeFile), true
+}
+
+// serversPath is the folder, beside the store, of what is kept of servers: what
+// they offered the last time, and what they said. "": there is none.
+func (c Config) serversPath() string {
+	path, _ := c.storePath()
+	switch {
+	case path == "" || c.Store != nil:
+		return ""
+	case filepath.Base(path) == storeFile:
+		return filepath.Join(filepath.Dir(path), "servers")
+	}
+	return path + ".servers" // the folder is not ours
 }
 
 // Socket is the path of the socket on which the process that serves a store

@@ -86,7 +86,8 @@ func (s *Server) explain(tool string, err error) error {
 			text = fmt.Sprintf("tool '%s' was not called: %s %s; %s", tool, who, gone(err), s.look())
 		}
 	case tenon.CodeUnknown:
-		text = fmt.Sprintf("the call of tool '%s' broke off: %s %s; check whether it took effect before you repeat it", tool, who, gone(err))
+		// What to do about it says the one who knows whether it will be repeated.
+		text = fmt.Sprintf("the call of tool '%s' broke off: %s %s", tool, who, gone(err))
 	case tenon.CodeTimeout:
 		_, after, ok := strings.Cut(cause.Message, " timed out after ")
 		if !ok { // a limit of the caller, who knows it

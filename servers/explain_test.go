@@ -30,7 +30,7 @@ func TestExplain(t *testing.T) {
 			"tool 'x' was not called: server 't' is no longer available (the socket broke); see what it wrote with 'tenon servers logs t'",
 			"no list of tools: server 't' is no longer available (the socket broke); see what it wrote with 'tenon servers logs t'"},
 		{tenon.CodeUnknown, "the socket broke",
-			"the call of tool 'x' broke off: server 't' is no longer available (the socket broke); check whether it took effect before you repeat it", ""},
+			"the call of tool 'x' broke off: server 't' is no longer available (the socket broke)", ""},
 		{tenon.CodeAuth, "HTTP 401",
 			"tool 'x' of server 't': server 't' refuses the credentials (HTTP 401); check servers.t.auth",
 			"the list of tools of server 't': server 't' refuses the credentials (HTTP 401); check servers.t.auth"},

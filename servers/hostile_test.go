@@ -159,6 +159,7 @@ func told(t *testing.T, op string, err error) {
 	}
 	switch tenon.ErrorCode(err) {
 	case tenon.CodeTool, tenon.CodeCancelled: // the server's own words; nothing is wrong
+	case tenon.CodeUnknown: // the host says whether it may be repeated
 	case tenon.CodeTimeout:
 		if op == "cancel" {
 			return // it was our own wish

@@ -49,3 +49,10 @@ type Phase struct {
 	Name   string `json:"name"` // start, discover, initialize, list
 	Millis int64  `json:"duration_ms"`
 }
+
+// Disabled is the status of an entry that the configuration switches off.
+func Disabled(name string, cfg Config) Status {
+	st := New(name, cfg, Options{}).Status()
+	st.State = StateDisabled
+	return st
+}

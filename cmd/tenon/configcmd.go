@@ -52,7 +52,7 @@ func newConfigValidate(a *app) *cobra.Command {
 }
 
 func (a *app) tryServers(cmd *cobra.Command, cfg *config.Config) (err error) {
-	h, err := a.open(cmd.Context(), opening{connect: true})
+	h, err := a.open(cmd.Context(), opening{connect: true, live: true})
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 // opening says what a verb needs of the host.
 type opening struct {
 	adhoc   *adhoc // servers of the command line
+	live    bool   // servers are asked for their tools, whatever is known of them
 	connect bool   // servers will be started: a configuration that was only found needs consent
 	asks    string // a question will be asked: where no model is configured, one is looked for
 	agent   string
@@ -56,7 +57,7 @@ func (a *app) open(ctx context.Context, o opening) (*host.Host, error) {
 		o.model = a.findModel(ctx, cfg, o)
 	}
 	return host.Open(ctx, host.Config{Config: cfg, Home: a.home, Model: o.model, Record: o.record, Replay: o.replay,
-		LookupEnv: a.lookupEnv, Version: version().Version, Logger: a.logger(cfg), Brief: !o.lasting,
+		LookupEnv: a.lookupEnv, Version: version().Version, Logger: a.logger(cfg), Brief: !o.lasting, Live: o.live || o.adhoc.given(),
 		Attended: a.canAsk() || a.wait || o.lasting})
 }
 

@@ -34,8 +34,8 @@ func (s serverInfo) over() string {
 }
 
 func newServers(a *app) *cobra.Command {
-	cmd := group("servers", "MCP servers: list, test", "server", "mcp")
-	cmd.AddCommand(newServersList(a), newServersTest(a))
+	cmd := group("servers", "MCP servers: list, test, logs", "server", "mcp")
+	cmd.AddCommand(newServersList(a), newServersTest(a), newServersLogs(a))
 	return cmd
 }
 
@@ -49,12 +49,18 @@ func newServersList(a *app) *cobra.Command {
 		Example: "  tenon servers list\n  tenon servers list --no-connect -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			h, err := a.open(cmd.Context(), opening{connect: !static})
+			h, err := a.open(cmd.Context(), opening{connect: !static, live: !static})
 			if err != nil {
 				return err
 			}
 			defer closing(h, &err)
 			list := probe(cmd.Context(), h, serverNames(h), !static)
+			for name, entry := range h.Config().Servers {
+				if !entry.IsEnabled() {
+					list = append(list, serverInfo{Status: servers.Disabled(name, entry)})
+				}
+			}
+			slices.SortStableFunc(list, func(a, b serverInfo) int { return place(h, a.Name) - place(h, b.Name) })
 			return printList(a, list, []string{"name", "state", "transport", "protocol", "tools", "target"}, func(s serverInfo) []string {
 				target := s.Target
 				if s.Error != nil {
@@ -90,7 +96,7 @@ func newServersTest(a *app) *cobra.Command {
 }
 
 func (a *app) testServers(ctx context.Context, s *adhoc, names []string) (err error) {
-	h, err := a.open(ctx, opening{adhoc: s, connect: true})
+	h, err := a.open(ctx, opening{adhoc: s, connect: true, live: true})
 	if err != nil {
 		return err
 	}
@@ -170,6 +176,44 @@ func (a *app) printServer(s serverInfo) error {
 	return a.write([]byte(b.String()))
 }
 
+// place is where a server stands in the file.
+func place(h *host.Host, name string) int {
+	names := h.Config().ServerNames()
+	if i := slices.Index(names, name); i >= 0 {
+		return i
+	}
+	return len(names)
+}
+
+func newServersLogs(a *app) *cobra.Command {
+	var lines int
+	cmd := &cobra.Command{
+		Use:   "logs NAME",
+		Short: "Show what a server said and what happened to it",
+		Long: "Shows the end of a server's log: what its process wrote to stderr, its log messages (notice), when it was\n" +
+			"connected (state), and what went wrong (error). The log is kept beside the runs, over any number of processes,\n" +
+			"up to half a megabyte.",
+		Example: "  tenon servers logs github\n  tenon servers logs github -n 0 -o jsonl",
+		Args:    args(1, 1, "the name of a server"),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			h, err := a.open(cmd.Context(), opening{})
+			if err != nil {
+				return err
+			}
+			defer closing(h, &err)
+			s := h.Servers()[args[0]]
+			if s == nil {
+				return tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'%s", args[0], didYouMean(args[0], serverNames(h)))
+			}
+			return printList(a, s.Logs(lines), []string{"time", "kind", "text"}, func(l servers.LogLine) []string {
+				return []string{l.Time.Local().Format("2006-01-02 15:04:05.000"), l.Kind, l.Text}
+			})
+		},
+	}
+	cmd.Flags().IntVarP(&lines, "lines", "n", 200, "at most so many `LINES`, the last ones; 0: all")
+	return cmd
+}
+
 func serverNames(h *host.Host) []string {
 	var names []string
 	for _, name := range h.Config().ServerNames() { // file order
@@ -195,10 +239,13 @@ func probe(ctx context.Context, h *host.Host, names []string, connect bool) []se
 			var err error
 			if connect {
 				var tools []tenon.Tool
-				tools, err = h.Servers()[name].Tools(ctx)
+				tools, err = h.Servers()[name].List(ctx)
 				for _, t := range tools {
 					info.ToolNames = append(info.ToolNames, t.Remote)
 				}
+			}
+			if !connect {
+				_, _ = h.Servers()[name].Remembered() // its status says so
 			}
 			info.Status = h.Servers()[name].Status()
 			if err == nil {

@@ -52,7 +52,7 @@ func newToolsList(a *app) *cobra.Command {
 			if _, err := s.split(cmd, args); err != nil {
 				return err
 			}
-			h, err := a.open(cmd.Context(), opening{adhoc: s, connect: true})
+			h, err := a.open(cmd.Context(), opening{adhoc: s, connect: true, live: true})
 			if err != nil {
 				return err
 			}
@@ -194,7 +194,7 @@ func newToolsShow(a *app) *cobra.Command {
 			if args, err = s.split(cmd, args); err != nil {
 				return err
 			}
-			h, err := a.open(cmd.Context(), opening{adhoc: s, connect: true})
+			h, err := a.open(cmd.Context(), opening{adhoc: s, connect: true, live: true})
 			if err != nil {
 				return err
 			}

@@ -27,7 +27,7 @@ func newToolsLint(a *app) *cobra.Command {
 			if _, err := s.split(cmd, args); err != nil {
 				return err
 			}
-			h, err := a.open(cmd.Context(), opening{adhoc: s, connect: true})
+			h, err := a.open(cmd.Context(), opening{adhoc: s, connect: true, live: true})
 			if err != nil {
 				return err
 			}
