@@ -167,7 +167,8 @@ func TestHTTPServerThatIsDown(t *testing.T) {
 	if err != nil {
 		t.Skip("the port was taken by somebody else: ", err)
 	}
-	defer serve(l).Close()
+	again := serve(l)
+	defer func() { _ = s.Close(); again.Close() }() // it waits for the end of our subscription
 	if st := until(t, s, StateReady); st.Restarts == 0 {
 		t.Errorf("%+v", st)
 	}
@@ -190,7 +191,7 @@ func TestDegraded(t *testing.T) {
 		handler.ServeHTTP(w, r)
 	}))
 	s := started(t, Config{URL: web.URL}, Options{})
-	t.Cleanup(web.CloseClientConnections)
+	t.Cleanup(func() { _ = s.Close(); web.Close() })
 	if _, err := s.Tools(t.Context()); err != nil {
 		t.Fatal(err)
 	}

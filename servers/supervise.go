@@ -40,20 +40,18 @@ func (s *Server) retryLater() {
 		return
 	}
 	s.retrying = true
-	s.wg.Go(s.retry)
+	pause := pauseBefore(0)
+	s.status.Retry = time.Now().Add(pause)
+	s.wg.Go(func() { s.retry(pause) })
 }
 
 // retry tries until there is a connection, or until only a person can help.
-func (s *Server) retry() {
+func (s *Server) retry(pause time.Duration) {
 	stop := func() {
 		s.retrying, s.status.Retry = false, time.Time{}
 		s.mu.Unlock()
 	}
-	for n := 0; ; n++ {
-		pause := pauseBefore(n)
-		s.mu.Lock()
-		s.status.Retry = time.Now().Add(pause)
-		s.mu.Unlock()
+	for n := 1; ; n++ {
 		t := time.NewTimer(pause)
 		select {
 		case <-t.C:
@@ -73,6 +71,8 @@ func (s *Server) retry() {
 			stop()
 			return
 		}
+		pause = pauseBefore(n)
+		s.status.Retry = time.Now().Add(pause)
 		s.mu.Unlock()
 	}
 }
