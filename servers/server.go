@@ -182,8 +182,13 @@ func (s *Server) list(ctx context.Context, c *link) ([]tenon.Tool, error) {
 }
 
 // lostBy takes the connection for lost after an error that says that the server
-// was not reached; the caller holds the lock.
+// was not reached, or after its end; the caller holds the lock.
 func (s *Server) lostBy(c *link, err error) {
+	select {
+	case <-c.Done():
+		s.forget(c, c.Err()) // the watcher is not here yet, and may come after Close
+	default:
+	}
 	if tenon.ErrorCode(err) == tenon.CodeUnreachable && !s.closed {
 		s.wg.Go(func() { s.suspect(c, err) })
 	}
