@@ -155,12 +155,12 @@ func (h *Host) TestModel(ctx context.Context, name string) (ModelTest, error) {
 		req.Tools = []tenon.Tool{testTool}
 		t.Tool = new(bool)
 	}
-	start := time.Now()
+	start, begun := time.Now(), false
 	for d, err := range m.Generate(ctx, req) {
-		if t.First == 0 {
-			t.First = max(time.Since(start).Milliseconds(), 1)
-		}
 		t.Millis = time.Since(start).Milliseconds()
+		if !begun {
+			t.First, begun = t.Millis, true
+		}
 		if err != nil {
 			return t.failed(h.asError(err), err), nil
 		}

@@ -150,7 +150,7 @@ func (a *app) printModelTest(t host.ModelTest) error {
 		}
 	}
 	if !t.OK {
-		line(string(t.Kind), t.Error.Message)
+		line("error", string(t.Kind)+": "+t.Error.Message)
 		line("do", t.Advice)
 		return a.write([]byte(b.String()))
 	}
