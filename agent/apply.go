@@ -140,10 +140,7 @@ func (s *State) applyAttempt(e tenon.Event) error {
 		if d.Kind == CommandFinal {
 			s.beginFinal()
 		}
-		for _, text := range s.steer {
-			s.add(tenon.UserMessage(text))
-		}
-		s.steer = nil
+		s.takeIn()
 	case EventFailed:
 		var f Failure
 		if err := decode(e, &f); err != nil {
@@ -161,6 +158,14 @@ func (s *State) applyAttempt(e tenon.Event) error {
 		s.asked = false
 	}
 	return nil
+}
+
+// takeIn puts the messages that came in since the last model call into the history.
+func (s *State) takeIn() {
+	for _, text := range s.steer {
+		s.add(tenon.UserMessage(text))
+	}
+	s.steer = nil
 }
 
 // applyCall takes an event of one tool call of the current turn.

@@ -96,6 +96,11 @@ func (d *driver) step(pick func(n int) int) bool {
 	}
 	if p, ok := c.Local.(*agent.Prompt); ok {
 		d.prompts = append(d.prompts, p)
+		if c.Kind == agent.CommandModel || c.Kind == agent.CommandFinal {
+			if diff := cmp.Diff(text(p.Messages), text(d.core.Messages())); diff != "" {
+				d.t.Fatalf("the history is not what the model is asked (-asked +history):\n%s", diff)
+			}
+		}
 	}
 	for _, e := range d.do(c) {
 		e.Attempt = d.attempt[c.Step]
@@ -111,6 +116,15 @@ func (d *driver) run() {
 			d.t.Fatal("the run does not end")
 		}
 	}
+}
+
+// text is a conversation in a form that can be compared.
+func text(messages []*tenon.Message) (list []string) {
+	for _, m := range messages {
+		b, _ := json.Marshal(m)
+		list = append(list, string(b))
+	}
+	return list
 }
 
 // checkHistory holds a history to what every provider demands: each call has

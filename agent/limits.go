@@ -87,9 +87,8 @@ func (s *State) atLimit(stop tenon.StopReason, err *tenon.Error) []tenon.Command
 		p := s.Prompt()
 		p.Tools, p.ToolChoice = "", ""
 		p.Deadline = s.now.Add(finalTime) // past the run's own: it is the last word
-		p.Messages = append(p.Messages, tenon.UserMessage(s.limitPrompt()))
-		if len(s.calls) > 0 {
-			p.Messages = append(s.Messages(), tenon.UserMessage(s.limitPrompt()))
+		if s.final == "" {                // else it stands there since the first attempt
+			p.Messages = append(p.Messages, tenon.UserMessage(s.limitPrompt()))
 		}
 		return []tenon.Command{{Step: s.modelStep(), Kind: CommandFinal, Idempotent: true, Local: p}}
 	case OnLimitConfirm:
@@ -109,10 +108,14 @@ func (s *State) limitPrompt() string {
 // beginFinal takes the start of the last model call into the history. Calls that
 // were not run by now never will be.
 func (s *State) beginFinal() {
+	if s.final != "" {
+		return
+	}
 	s.final, _ = s.limit()
 	if len(s.calls) > 0 {
 		s.closeTurn()
 	}
+	s.takeIn()
 	s.add(tenon.UserMessage(s.limitPrompt()))
 }
 

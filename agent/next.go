@@ -51,7 +51,7 @@ func (s *State) Next() []tenon.Command {
 // last model call stand at its end; the started event of the call takes them
 // into the history.
 func (s *State) Prompt() *Prompt {
-	messages := slices.Clip(s.messages)
+	messages := s.Messages()
 	for _, text := range s.steer {
 		messages = append(messages, tenon.UserMessage(text))
 	}
