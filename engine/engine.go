@@ -87,10 +87,13 @@ type Signal struct {
 
 // Filter selects runs for [Engine.List]. Zero fields select all.
 type Filter struct {
-	Session string
-	State   tenon.RunState
-	Parent  string
-	Prefix  string // of the id
+	Session   string
+	Principal tenon.Principal
+	State     tenon.RunState
+	Parent    string
+	Caller    string // only runs that this one called
+	Top       bool   // only runs that no run called
+	Prefix    string // of the id
 	// Resumable selects runs in state working that no process works on.
 	Resumable bool
 	Before    string // only runs with an id below this one: paging, newest first

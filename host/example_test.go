@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/host"
 )
 
@@ -75,4 +76,53 @@ func Example() {
 	// [get_weather]
 	// completed The current weather in London is 15°C and cloudy.
 	// 15°C, Cloudy
+}
+
+// till is a tool that changes something, so that somebody has to allow each call.
+type till struct{}
+
+func (till) Tools(context.Context) ([]tenon.Tool, error) {
+	return []tenon.Tool{{Remote: "get_weather", Input: json.RawMessage(`{"type":"object"}`)}}, nil
+}
+
+func (till) Call(_ context.Context, c tenon.Call) (*tenon.Result, error) {
+	return &tenon.Result{Content: []tenon.Content{tenon.Text("called with " + string(c.Arguments))}}, nil
+}
+
+// A function decides what runs wait for; it may change the arguments.
+func ExampleConfig_approve() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	h, err := host.Open(ctx, host.Config{
+		Home:     dir,
+		Model:    host.DemoModel,
+		Toolsets: map[string]tenon.Toolset{"till": till{}},
+		Approve: func(_ context.Context, p host.Approval) (agent.Ruling, error) {
+			fmt.Println("asked about", p.Server, p.Remote, string(p.Arguments))
+			return agent.Ruling{Verdict: tenon.Allow, By: "the program", Arguments: json.RawMessage(`{"location":"Oslo"}`)}, nil
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	defer h.Close()
+	for e, err := range h.Run(ctx, host.Question{Text: "What is the weather in London?"}) {
+		if err != nil {
+			panic(err)
+		}
+		if e.Kind == agent.EventResult {
+			var o agent.Outcome
+			if err := json.Unmarshal(e.Data, &o); err != nil {
+				panic(err)
+			}
+			fmt.Println(o.Result.Text())
+		}
+	}
+	// Output:
+	// asked about till get_weather {"location":"London"}
+	// called with {"location":"Oslo"}
 }

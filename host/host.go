@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/engine"
@@ -64,6 +65,10 @@ type Config struct {
 	// Decide, what servers ask in the middle of a call. Else such questions are
 	// declined at once. What a server of the modern era asks for waits in any case.
 	Attended bool
+	// Approve decides what runs that [Host.Run] follows wait for: tool calls, limits,
+	// what servers want to know. It is called once for each, one after another. An
+	// error leaves the run waiting and ends Run. Nil: such runs wait for Decide.
+	Approve func(context.Context, Approval) (agent.Ruling, error)
 	// Version is told to servers and providers.
 	Version string
 	// Live asks servers for their tools where those of the last listing would do.
@@ -132,6 +137,7 @@ func prepare(cfg Config) (*Host, error) {
 		h.log = slog.New(slog.DiscardHandler)
 	}
 	h.log = slog.New(redacting{h.log.Handler(), h.redactor})
+	h.cfg.Attended = h.cfg.Attended || h.cfg.Approve != nil
 	if h.cfg.LookupEnv == nil {
 		h.cfg.LookupEnv = os.LookupEnv
 	}

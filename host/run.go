@@ -204,20 +204,56 @@ func (h *Host) Events(ctx context.Context, run string, after uint64) iter.Seq2[t
 	return h.engine.Events(ctx, run, after)
 }
 
-// Run asks and follows: Start and Events in one.
+// Run asks and follows: Start and Events in one. What the run waits for is put to
+// [Config.Approve], if there is one, and the run goes on.
 func (h *Host) Run(ctx context.Context, q Question) iter.Seq2[tenon.Event, error] {
 	return func(yield func(tenon.Event, error) bool) {
 		run, _, err := h.Start(ctx, q)
-		if err != nil {
-			yield(tenon.Event{}, err)
-			return
-		}
-		for e, err := range h.Events(ctx, run.ID, 0) {
-			if !yield(e, err) {
-				return
+		for seq, rests := uint64(0), true; err == nil && rests; {
+			rests = false
+			for e, ferr := range h.Events(ctx, run.ID, seq) {
+				if !yield(e, ferr) {
+					return
+				}
+				seq, rests = max(seq, e.Seq), e.Kind == engine.EventWaiting
+				if e.Kind == tenon.EventQuestion && h.cfg.Approve != nil {
+					if err = h.approve(ctx, run.ID, true); err != nil {
+						break
+					}
+				}
+			}
+			if rests = rests && err == nil && h.cfg.Approve != nil; rests {
+				if err = h.approve(ctx, run.ID, false); err == nil {
+					err = h.Resume(ctx, run.ID)
+				}
 			}
 		}
+		if err != nil {
+			yield(tenon.Event{}, err)
+		}
 	}
+}
+
+// approve has what a run waits for decided: what servers ask in the middle of a call,
+// or all else.
+func (h *Host) approve(ctx context.Context, run string, live bool) error {
+	list, err := h.Awaited(ctx, run)
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
+		if p.Live != live {
+			continue
+		}
+		r, err := h.cfg.Approve(ctx, p)
+		if err != nil {
+			return err
+		}
+		if _, err := h.Decide(ctx, p.Run, p.Step, r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // newCore makes the core of a run. See [engine.NewCore].

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
@@ -68,9 +69,10 @@ func (h *Host) Messages(ctx context.Context, session string, seen bool) ([]*teno
 // RunRow finds a run: by id, by the unique beginning of one, or counted from
 // the last ("-1").
 func (h *Host) RunRow(ctx context.Context, ref string) (tenon.Run, error) {
-	f := store.RunFilter{Prefix: ref, Limit: 2}
+	// Runs that others called are named in full, or below their caller.
+	f := store.RunFilter{Prefix: ref, Top: !strings.Contains(ref, "/"), Limit: 2}
 	if n, err := strconv.Atoi(ref); err == nil && n < 0 {
-		f = store.RunFilter{Limit: -n}
+		f = store.RunFilter{Top: true, Limit: -n}
 		list, err := h.store.Runs(ctx, f)
 		if err != nil {
 			return tenon.Run{}, err

@@ -197,7 +197,7 @@ func (e *Engine) List(ctx context.Context, f engine.Filter) ([]tenon.Run, error)
 	if f.Limit <= 0 {
 		f.Limit = 100
 	}
-	q := store.RunFilter{Session: f.Session, State: f.State, Parent: f.Parent, Prefix: f.Prefix, Before: f.Before, Limit: f.Limit}
+	q := store.RunFilter{Session: f.Session, Principal: f.Principal, State: f.State, Parent: f.Parent, Caller: f.Caller, Top: f.Top, Prefix: f.Prefix, Before: f.Before, Limit: f.Limit}
 	if !f.Resumable {
 		return e.c.Store.Runs(ctx, q)
 	}
