@@ -160,9 +160,9 @@ func TestOneConnect(t *testing.T) {
 func TestReconnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var conns []*fakeConn
-		down := false
+		var down atomic.Bool
 		s := faked(Config{}, func(context.Context) (connection, error) {
-			if down {
+			if down.Load() {
 				return nil, tenon.Errorf(tenon.CodeUnreachable, "still down")
 			}
 			c := newFake()
@@ -179,7 +179,7 @@ func TestReconnect(t *testing.T) {
 			t.Error(err)
 		}
 		states(t, s, StateReady, 2)
-		down = true
+		down.Store(true)
 		conns[1].lose(errors.New("gone with the wind"))
 		synctest.Wait() // the old connection is still being closed: nobody waits for that
 		st := states(t, s, StateBackoff, 2)
@@ -194,7 +194,7 @@ func TestReconnect(t *testing.T) {
 		if st.State != StateBackoff || st.Starts < 60 || st.Starts > 100 || st.Error == nil || !strings.Contains(st.Error.Message, "still down") {
 			t.Errorf("%s after %d starts: %v", st.State, st.Starts, st.Error)
 		}
-		down = false // it was mended, and nobody says so
+		down.Store(false) // it was mended, and nobody says so
 		time.Sleep(2 * time.Minute)
 		if st := s.Status(); st.State != StateReady || len(conns) != 3 || st.Restarts != 2 || !st.Retry.IsZero() {
 			t.Errorf("%+v", st)

@@ -44,6 +44,7 @@ func TestPeers(t *testing.T) {
 	}
 	t.Run("Stdio", p.testStdio)
 	t.Run("HTTP", p.testHTTP)
+	t.Run("SSE", p.testSSE)
 	t.Run("Config", p.testConfig)
 	t.Run("Asks", p.testAsks)
 	t.Run("Models", p.testModels)

@@ -117,6 +117,19 @@ func (p *peers) testHTTP(t *testing.T) {
 	}
 }
 
+// testSSE is the same over the older HTTP+SSE, named and found.
+func (p *peers) testSSE(t *testing.T) {
+	port := freePort(t)
+	background(t, []string{"PORT=" + port}, p.server(t, "server-everything", "sse")...)
+	url := "http://127.0.0.1:" + port + "/sse"
+	answers(t, "http://127.0.0.1:"+port+"/nothing")
+	s := p.shell(t)
+	s.everything(t, "--url", url, "--transport", "sse")
+	if o := s.OK(t, "servers", "test", "--url", url, "--transport", "auto", "-o", "json"); !strings.Contains(o.Out, `"found":"sse"`) {
+		t.Errorf("auto does not find it\n%s", o)
+	}
+}
+
 // everything goes through what server-everything can do.
 func (s shell) everything(t *testing.T, server ...string) {
 	call := func(args ...string) []string {
