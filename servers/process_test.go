@@ -365,6 +365,12 @@ func TestOpenClose(t *testing.T) {
 	if n := open(); n > fds {
 		t.Errorf("%d open files, %d before", n, fds)
 	}
+	for range 100 { // one that has ended may still be counted for a moment
+		if runtime.NumGoroutine() <= routines {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 	if n := runtime.NumGoroutine(); n > routines {
 		t.Errorf("%d goroutines, %d before", n, routines)
 	}
