@@ -141,7 +141,9 @@ func httpFaults() []fault {
 			w.Header().Set("Location", r.URL.Path)
 			w.WriteHeader(308)
 		}),
-		web("redirect-302", "a redirect that forgets the method", func(w http.ResponseWriter, r *http.Request, _ *right) { http.Redirect(w, r, "/login", http.StatusFound) }),
+		web("redirect-302", "a redirect that forgets the method", func(w http.ResponseWriter, r *http.Request, _ *right) {
+			http.Redirect(w, r, "/login", http.StatusFound)
+		}),
 		web("type-missing", "no content type", func(w http.ResponseWriter, _ *http.Request, a *right) {
 			w.Header()["Content-Type"] = nil
 			_, _ = w.Write(a.answer)
