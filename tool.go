@@ -42,13 +42,9 @@ type ToolRules struct {
 	// refuses the call, "warn" makes it nevertheless, "off" does not look.
 	Validate string `json:"validate,omitempty"`
 	// Groups and States say where the tool is visible; nil means the default
-	// group, any state. NextState is the agent's state after a successful call;
-	// empty keeps it.
-	Groups    []string `json:"groups,omitzero"`
-	States    []string `json:"states,omitzero"`
-	NextState string   `json:"next_state,omitempty"`
-	// Defer says that the model finds the tool by search instead of being told.
-	Defer bool `json:"defer,omitempty"`
+	// group, any state.
+	Groups []string `json:"groups,omitzero"`
+	States []string `json:"states,omitzero"`
 	// Options are passed to a model's provider with the tool: provider → JSON object.
 	Options map[string]json.RawMessage `json:"provider_options,omitempty"`
 }

@@ -1,6 +1,10 @@
 package agent
 
-import "time"
+import (
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
 
 // OnLimitFail ends a run that reaches a limit as failed.
 const OnLimitFail = "fail"
@@ -11,6 +15,9 @@ const (
 	ToolChoiceAny  = "any"
 	ToolChoiceNone = "none"
 )
+
+// DefaultState is the state of an agent that is configured to be in none.
+const DefaultState = "undefined"
 
 // Config is one entry of `agents` in tenon.yaml. The comments on the fields
 // are the user's documentation.
@@ -23,6 +30,10 @@ type Config struct {
 	Instructions Instructions `yaml:"instructions"`
 	// Which tools the agent sees.
 	Tools Tools `yaml:"tools"`
+	// Groups of tools that the agent asks for; "*" is all, [] none.
+	Groups []string `yaml:"groups" default:"[default]"`
+	// State in which the agent is: tools whose `states` do not name it are not visible.
+	State string `yaml:"state" default:"undefined"`
 	// Agents that this one can hand the conversation over to; each is a tool transfer_to_NAME.
 	Handoffs []string `yaml:"handoffs" default:"[]"`
 	// auto: the model decides; any: it must call a tool; none: it must not; else the exposed name of the tool that it must call.
@@ -124,6 +135,12 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.ToolChoice == "" {
 		c.ToolChoice = ToolChoiceAuto
+	}
+	if c.Groups == nil {
+		c.Groups = []string{tenon.DefaultGroup}
+	}
+	if c.State == "" {
+		c.State = DefaultState
 	}
 	c.Limits, c.Compaction = c.Limits.WithDefaults(), c.Compaction.WithDefaults()
 	return c

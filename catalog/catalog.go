@@ -156,21 +156,19 @@ func (s *Snapshot) Filter(include, exclude []string) *Snapshot {
 	})
 }
 
-// Visible returns the snapshot cut down to the tools that an agent sees in a
-// state: those with a group that it asks for ("*" asks for all; a tool without
-// groups of its own is in [tenon.DefaultGroup]) that are visible in that state.
-func (s *Snapshot) Visible(groups []string, state string) *Snapshot {
-	return s.only(func(t *tenon.Tool) bool {
-		return inGroups(t.Rules.Groups, groups) && (len(t.Rules.States) == 0 || slices.Contains(t.Rules.States, state))
-	})
+// IsVisible reports whether an agent that asks for groups sees a tool in a state:
+// it has one of the groups ("*" asks for all; a tool without groups of its own is
+// in [tenon.DefaultGroup]) and is visible in that state.
+func IsVisible(t *tenon.Tool, groups []string, state string) bool {
+	return inGroups(t.Rules.Groups, groups) && (len(t.Rules.States) == 0 || slices.Contains(t.Rules.States, state))
 }
 
 func inGroups(own, asked []string) bool {
-	if own == nil {
-		own = []string{tenon.DefaultGroup}
-	}
-	if slices.Contains(asked, "*") {
+	switch {
+	case slices.Contains(asked, "*"):
 		return true
+	case own == nil:
+		return slices.Contains(asked, tenon.DefaultGroup)
 	}
 	return slices.ContainsFunc(own, func(g string) bool { return slices.Contains(asked, g) })
 }

@@ -54,10 +54,6 @@ type Tool struct {
 	Groups []string `yaml:"groups" default:"[default]"`
 	// States of the agent in which the tool is visible; "*" is every state.
 	States []string `yaml:"states" default:"[\"*\"]"`
-	// State of the agent after a successful call; empty keeps it.
-	NextState string `yaml:"next_state"`
-	// true: the model finds the tool by search instead of being told of it at once; false: always told.
-	Defer *bool `yaml:"defer" default:"server's"`
 	// Options passed on with the tool: provider -> object.
 	ProviderOptions map[string]json.RawMessage `yaml:"provider_options" default:"{}"`
 	// Rules for this tool; stands above all other blocks.

@@ -43,7 +43,7 @@ func (s *Snapshot) Lint(providers []string) []Finding {
 	}
 	for _, p := range providers {
 		if most := MaxTools(p); most > 0 && len(s.tools) > most {
-			list = append(list, Finding{Level: LevelError, Provider: p, Message: fmt.Sprintf("%d tools, and a request takes %d: leave some out, or let the model find them (defer: true)", len(s.tools), most)})
+			list = append(list, Finding{Level: LevelError, Provider: p, Message: fmt.Sprintf("%d tools, and a request takes %d: leave some out with include, exclude or the agent's tools", len(s.tools), most)})
 		}
 		for i := range s.tools {
 			t := &s.tools[i]

@@ -51,7 +51,7 @@ var dialects = map[string]dialect{
 	"openai":            {tools: 128, items: true, root: append(slices.Clip(unionKeys), "enum", "not")},
 	"openai-compatible": {tools: 128, items: true, root: append(slices.Clip(unionKeys), "enum", "not")},
 	"ollama":            {items: true, root: append(slices.Clip(unionKeys), "enum", "not"), inline: true},
-	"gemini":            {tools: 512, items: true, root: unionKeys, keys: geminiID, inline: true, depth: 24, maxItems: 960},
+	"gemini":            {tools: 512, items: true, root: unionKeys, keys: geminiID, depth: 24, maxItems: 960},
 	GeminiSubset: {tools: 512, items: true, root: unionKeys, keys: geminiID, inline: true, depth: 24, maxItems: 960,
 		only: strings.Fields("type format title description nullable enum items minItems maxItems properties minProperties maxProperties " +
 			"required minLength maxLength pattern minimum maximum anyOf default example propertyOrdering")},

@@ -29,10 +29,11 @@ func TestPortable(t *testing.T) {
 			`{"type":"object","$defs":{"a":{"properties":{"x":{}},"required":["x"]}},"properties":{"x":{}},"required":["x"]}`, ""},
 		{"a root that is a reference", "openai", `{"type":"object","$ref":"#/$defs/a","$defs":{"a":{"type":"object","properties":{"x":{}}}}}`,
 			`{"type":"object","properties":{"x":{}},"$defs":{"a":{"type":"object","properties":{"x":{}}}}}`, ""},
-		{"references", "gemini", `{"type":"object","properties":{"a":{"$ref":"#/$defs/x","description":"mine"}},"$defs":{"x":{"type":"string","description":"theirs"}}}`,
+		{"references", GeminiSubset, `{"type":"object","properties":{"a":{"$ref":"#/$defs/x","description":"mine"}},"$defs":{"x":{"type":"string","description":"theirs"}}}`,
 			`{"type":"object","properties":{"a":{"type":"string","description":"mine"}}}`, ""},
-		{"recursion", "gemini", tree, `{"type":"object","properties":{"n":{"type":"object","properties":{"next":{"type":"object"}}}}}`, ""},
+		{"recursion", GeminiSubset, tree, `{"type":"object","properties":{"n":{"type":"object","properties":{"next":{"type":"object"}}}}}`, ""},
 		{"recursion", "anthropic", tree, `same`, ""},
+		{"recursion", "gemini", tree, `same`, ""},
 		{"a reference to nothing", "openai", `{"type":"object","properties":{"a":{"$ref":"http://x/y","description":"d"}}}`, `{"type":"object","properties":{"a":{"description":"d"}}}`, ""},
 		{"an array without items", "openai", `{"type":"object","properties":{"a":{"type":"array"}}}`, `{"type":"object","properties":{"a":{"type":"array","items":{}}}}`, ""},
 		{"too deep", "gemini", deep, "", "nested deeper than the 24 levels"},
@@ -49,7 +50,7 @@ func TestPortable(t *testing.T) {
 			`{"type":"object","properties":{"a":{"nullable":true,"type":"string"},"b":{"enum":["x"],"type":"string"},"c":{"anyOf":[{"type":"string"},{"type":"integer"}]}}}`, ""},
 		{"several types", GeminiSubset, `{"type":"object","properties":{"a":{"type":["string","integer"]},"n":{"enum":[1,2],"exclusiveMinimum":0}}}`,
 			`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"integer"}]},"n":{"minimum":0}}}`, ""},
-		{"large integers stay", "gemini", `{"type":"object","properties":{"a":{"$ref":"#/$defs/x"}},"$defs":{"x":{"maximum":9007199254740993}}}`, `{"type":"object","properties":{"a":{"maximum":9007199254740993}}}`, ""},
+		{"large integers stay", GeminiSubset, `{"type":"object","properties":{"a":{"$ref":"#/$defs/x"}},"$defs":{"x":{"maximum":9007199254740993}}}`, `{"type":"object","properties":{"a":{"maximum":9007199254740993}}}`, ""},
 		{"unknown provider", "script", `{"type":"object","anyOf":[]}`, "same", ""},
 	} {
 		t.Run(tt.provider+" "+tt.name, func(t *testing.T) {
@@ -83,7 +84,7 @@ func TestReferenceBomb(t *testing.T) {
 		fmt.Fprintf(&b, `"d%d":{"type":"object","properties":{"a":%[2]s,"b":%[2]s,"c":%[2]s,"d":%[2]s,"e":%[2]s,"f":%[2]s,"g":%[2]s,"h":%[2]s,"i":%[2]s,"j":%[2]s}},`, i, one)
 	}
 	b.WriteString(`"d12":{"type":"string"}}}`)
-	if _, _, err := Portable("gemini", raw(b.String())); err == nil || !strings.Contains(err.Error(), "nodes") {
+	if _, _, err := Portable(GeminiSubset, raw(b.String())); err == nil || !strings.Contains(err.Error(), "nodes") {
 		t.Errorf("error %v", err)
 	}
 	if out, _, err := Portable("anthropic", raw(b.String())); err != nil || string(out) != b.String() {

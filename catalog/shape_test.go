@@ -294,7 +294,13 @@ func TestVisible(t *testing.T) {
 		{"none", "checked", ""},
 	} {
 		for _, snapshot := range []*Snapshot{s, must(Decode(s.Encode()))} { // as a resumed run has it
-			if got := strings.Join(snapshot.Visible(strings.Fields(tt.groups), tt.state).Names(), " "); got != tt.want {
+			var names []string
+			for _, t := range snapshot.Tools() {
+				if IsVisible(&t, strings.Fields(tt.groups), tt.state) {
+					names = append(names, t.Name)
+				}
+			}
+			if got := strings.Join(names, " "); got != tt.want {
 				t.Errorf("groups [%s], state %s: %s, want %s", tt.groups, tt.state, got, tt.want)
 			}
 		}
@@ -342,5 +348,39 @@ func TestMergeKeepsWhatItWasGiven(t *testing.T) {
 	}
 	if again, _ := Decode(before.Encode()); again.Digest() != before.Digest() {
 		t.Error("encoded parts differ from the whole")
+	}
+}
+
+// TestAI10_TwoViews: the definitions and the way back of a call are one snapshot.
+func TestAI10_TwoViews(t *testing.T) {
+	src := Source{Server: "a", Tools: tools("x", "y")}
+	before, _ := Build([]Source{src})
+	src.Tools = src.Tools[:1]
+	after, _ := Build([]Source{src})
+	has := func(s *Snapshot) (definition, call bool) {
+		_, err := s.Prepare(&tenon.ToolCall{Name: "y"})
+		return slices.ContainsFunc(s.Tools(), func(t tenon.Tool) bool { return t.Name == "y" }), err == nil
+	}
+	if d, c := has(before); !d || !c {
+		t.Errorf("the snapshot before: definition %v, call %v", d, c)
+	}
+	if d, c := has(after); d || c {
+		t.Errorf("after the removal: definition %v, call %v", d, c)
+	}
+}
+
+// TestTG2_ConfiguredArguments come back in order; a tool without any has an empty
+// list.
+func TestTG2_ConfiguredArguments(t *testing.T) {
+	s, _ := Build([]Source{{Server: "bank", Tools: tools("get_bank_balance", "ping"), Entries: map[string]Tool{"bal": {RemoteName: "get_bank_balance",
+		Arguments: []Argument{{Name: "date", Type: "string", Description: "Date"}, {Name: "account_id", Type: "integer", Description: "Account"}}}}}})
+	bal, _ := s.Lookup("bal")
+	want := []Parameter{{"date", "string", "Date", false}, {"account_id", "integer", "Account", false}}
+	if diff := cmp.Diff(want, Parameters(bal)); diff != "" {
+		t.Error(diff)
+	}
+	ping, _ := s.Lookup("ping")
+	if got := Parameters(ping); got == nil || len(got) != 0 {
+		t.Errorf("a tool without arguments has %v", got)
 	}
 }

@@ -29,12 +29,9 @@ func (c *shaper) overlay() string {
 	if e.Validate != "" && e.Validate != ValidateError {
 		r.Validate = e.Validate
 	}
-	r.Groups, r.NextState = slices.Clone(e.Groups), e.NextState
+	r.Groups = slices.Clone(e.Groups)
 	if !slices.Contains(e.States, "*") {
 		r.States = slices.Clone(e.States)
-	}
-	if e.Defer != nil {
-		r.Defer = *e.Defer
 	}
 	r.Options = mergeOptions(r.Options, e.ProviderOptions)
 	if len(e.Arguments) == 0 && len(e.Schema) == 0 || e.ArgumentsMode == ArgumentsIgnore {

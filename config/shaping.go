@@ -13,8 +13,9 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// providers are those that options may be passed to.
-var providers = []string{"anthropic", "openai", "gemini", "ollama", "openai-compatible"}
+// providers are those whose tools take options; what speaks as one of them takes
+// its options.
+var providers = []string{"anthropic", "openai", "gemini"}
 
 // shaping checks what is said about all tools of a server.
 func (k *checker) shaping(p string, s servers.Config) {

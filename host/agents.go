@@ -79,7 +79,8 @@ func (h *Host) openAgents() {
 	}
 }
 
-// visible leaves in a snapshot what an agent sees: what its globs say, the handoffs
+// visible leaves in a snapshot what an agent sees: what its globs, its groups and
+// its state say, the handoffs
 // that it may make and no others, and never itself.
 func visible(s *catalog.Snapshot, name string, a agent.Config) *catalog.Snapshot {
 	include, exclude := a.Tools.Include, slices.Clone(a.Tools.Exclude)
@@ -92,7 +93,7 @@ func visible(s *catalog.Snapshot, name string, a agent.Config) *catalog.Snapshot
 			if len(include) > 0 {
 				include = append(slices.Clip(include), literal(t.Name))
 			}
-		case t.Server == handoffServer, t.Server == catalog.AgentServer && t.Remote == name:
+		case t.Server != handoffServer && !catalog.IsVisible(&t, a.Groups, a.State), t.Server == handoffServer, t.Server == catalog.AgentServer && t.Remote == name:
 			exclude = append(exclude, literal(t.Name))
 		}
 	}

@@ -125,7 +125,7 @@ func (h *Host) openSources() error {
 		if ok {
 			s = catalog.Source{Server: name, About: entry.Title + " " + entry.Description, Trusted: entry.IsTrusted(), Static: !entry.LoadsTools(), Include: entry.Include,
 				Exclude: entry.Exclude, Naming: entry.Naming, Transform: entry.Transform, Simple: entry.Schema.Types == catalog.TypesSimple,
-				Options: entry.ProviderOptions, Defer: entry.Defer}
+				Options: entry.ProviderOptions}
 		}
 		if entry.Where != "" {
 			var err error

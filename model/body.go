@@ -3,6 +3,8 @@ package model
 import (
 	"encoding/json"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -124,6 +126,37 @@ func (c *ToolCache) Get(tools []tenon.Tool, encode func([]tenon.Tool) []byte) []
 // takes any object.
 func Schema(dst []byte, schema json.RawMessage) []byte {
 	return AppendRaw(dst, schema, `{"type":"object","properties":{}}`)
+}
+
+// AppendOptions appends what the configuration passes on to a provider with a
+// tool, as `,"key":value` in the order of the keys. Keys that the adapter writes
+// itself are left out.
+func AppendOptions(dst []byte, t *tenon.Tool, provider string, own ...string) []byte {
+	raw, ok := t.Rules.Options[provider]
+	if !ok {
+		return dst
+	}
+	var options map[string]json.RawMessage
+	if json.Unmarshal(raw, &options) != nil {
+		return dst // the configuration was checked
+	}
+	for _, key := range slices.Sorted(maps.Keys(options)) {
+		if slices.Contains(own, key) {
+			continue
+		}
+		dst = append(dst, ',')
+		dst = AppendString(dst, key)
+		dst = append(dst, ':')
+		dst = AppendRaw(dst, options[key], "null")
+	}
+	return dst
+}
+
+// HasOption reports whether the configuration passes an option on to a provider
+// with the tool.
+func HasOption(t *tenon.Tool, provider, key string) bool {
+	var options map[string]json.RawMessage
+	return json.Unmarshal(t.Rules.Options[provider], &options) == nil && options[key] != nil
 }
 
 // AppendNumber appends `,"key":value` with the first value that is set, if one is.

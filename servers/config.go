@@ -121,8 +121,6 @@ type Config struct {
 	Schema catalog.Schema `yaml:"schema"`
 	// Options passed on with each of its tools: provider -> object.
 	ProviderOptions map[string]json.RawMessage `yaml:"provider_options" default:"{}"`
-	// true: the model finds its tools by search instead of being told of them at once.
-	Defer bool `yaml:"defer" default:"false"`
 	// false: one call at a time.
 	Parallel *bool `yaml:"parallel" default:"true"`
 	// Discover tools; false: only those that `tools` names.

@@ -15,7 +15,7 @@ import (
 type toolEntry struct {
 	server, remote, title, description string
 	arguments, required                []string
-	mode, validate, next               string
+	mode, validate                     string
 	groups, states                     []string
 }
 
@@ -49,7 +49,6 @@ func newToolsAdd(a *app) *cobra.Command {
 	f.Var(&enum{&e.validate, []string{"error", "warn", "off"}}, "validate", "what arguments that do not fit lead to: error, warn, off")
 	f.StringArrayVar(&e.groups, "group", nil, "`GROUP` that sees the tool; may be repeated")
 	f.StringArrayVar(&e.states, "states", nil, "`STATE` in which it is visible; may be repeated")
-	f.StringVar(&e.next, "next-state", "", "the agent's `STATE` after a successful call")
 	_ = cmd.MarkFlagRequired("server") // the flag is there
 	return cmd
 }
@@ -103,7 +102,6 @@ func (e *toolEntry) entry(cmd *cobra.Command) (config.Entry, error) {
 	if len(e.states) > 0 {
 		entry = append(entry, config.Field{Key: "states", Value: e.states})
 	}
-	text("next_state", e.next)
 	return entry, nil
 }
 

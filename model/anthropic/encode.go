@@ -127,7 +127,7 @@ func encodeTools(tools []tenon.Tool) []byte {
 		}
 		dst = append(dst, `,"input_schema":`...)
 		dst = model.Schema(dst, t.Input)
-		dst = append(dst, '}')
+		dst = append(model.AppendOptions(dst, &t, "anthropic", "name", "description", "input_schema"), '}')
 	}
 	return append(dst, ']')
 }

@@ -126,7 +126,8 @@ func encodeTools(tools []tenon.Tool) []byte {
 			dst = model.AppendString(dst, t.Description)
 		}
 		dst = append(dst, `,"parametersJsonSchema":`...)
-		dst = append(model.Schema(dst, t.Input), '}')
+		dst = model.Schema(dst, t.Input)
+		dst = append(model.AppendOptions(dst, &t, "gemini", "name", "description", "parametersJsonSchema", "parameters"), '}')
 	}
 	return append(dst, ']')
 }

@@ -239,6 +239,7 @@ func encodeTools(tools []tenon.Tool) []byte {
 		}
 		dst = append(dst, `,"parameters":`...)
 		dst = model.Schema(dst, t.Input)
+		dst = model.AppendOptions(dst, &t, "openai", "name", "description", "parameters")
 		dst = append(dst, "}}"...)
 	}
 	return append(dst, ']')

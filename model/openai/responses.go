@@ -131,7 +131,10 @@ func encodeFlatTools(tools []tenon.Tool) []byte {
 		}
 		dst = append(dst, `,"parameters":`...)
 		dst = model.Schema(dst, t.Input)
-		dst = append(dst, `,"strict":false}`...)
+		if !model.HasOption(&t, "openai", "strict") {
+			dst = append(dst, `,"strict":false`...)
+		}
+		dst = append(model.AppendOptions(dst, &t, "openai", "type", "name", "description", "parameters"), '}')
 	}
 	return append(dst, ']')
 }
