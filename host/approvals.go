@@ -142,7 +142,21 @@ func (h *Host) checkEdit(ctx context.Context, run, step string, args json.RawMes
 		return err
 	}
 	c.Arguments, c.Malformed = args, ""
-	return snapshot.CheckEdited(&c)
+	if err := snapshot.CheckEdited(&c); err != nil {
+		return err
+	}
+	t, ok := snapshot.Lookup(c.Name)
+	if !ok {
+		return nil // CheckEdited has found it
+	}
+	row, err := h.store.Run(ctx, run)
+	if err != nil {
+		return err
+	}
+	if o := h.rules.Judge(h.facts(row, t, args)); o.Verdict == tenon.Deny {
+		return tenon.Errorf(tenon.CodeDenied, "a call with these arguments is denied by policy: %s", o.Reason)
+	}
+	return nil
 }
 
 // answerFor makes a person's answer to a server's requests for input: forms get

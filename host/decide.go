@@ -8,6 +8,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/policy"
 )
 
 // doDecide evaluates the policy about a tool call, or asks the budgets about a
@@ -54,7 +55,7 @@ func (h *Host) decideCall(ctx context.Context, a engine.Attempt, c *agent.Decide
 		d.Verdict, d.By, d.Reason = tenon.Deny, agent.ByCatalog, err.Error()
 		return d, nil
 	}
-	o := h.rules.Judge(t)
+	o := h.rules.Judge(h.facts(a.Row, t, d.Arguments))
 	d.Verdict, d.By, d.Reason, d.Idempotent, d.Timeout = o.Verdict, agent.ByPolicy, o.Reason, o.Idempotent, o.Timeout
 	d.Expires, d.MaxCalls, d.MaxSession = o.Expires, o.MaxCalls.Run, o.MaxCalls.Session
 	if d.Verdict == tenon.Ask {
@@ -79,6 +80,11 @@ func (h *Host) decideCall(ctx context.Context, a engine.Attempt, c *agent.Decide
 		h.settle(ctx, a.Row, a.Step, c.Budgets, callUnits, use{calls: 1})
 	}
 	return d, nil
+}
+
+// facts are what rules look at.
+func (h *Host) facts(run tenon.Run, t *tenon.Tool, args json.RawMessage) *policy.Facts {
+	return &policy.Facts{Tool: t, Arguments: args, Agent: run.Agent, Principal: string(principalOf(run))}
 }
 
 // allowedBefore says who allowed a tool for this run, for its session or for good,

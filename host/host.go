@@ -196,6 +196,9 @@ func (h *Host) openServers() error {
 		t = t.WithDefaults(name)
 		h.rules.Tools[policy.ID{Server: t.Server, Remote: t.RemoteName}] = t.Policy
 	}
+	if err := h.rules.Add(h.config.Policy.Rules...); err != nil {
+		return err
+	}
 	h.policy = h.rules.Digest()
 	h.openAgents()
 	for name, t := range h.cfg.Toolsets {

@@ -30,6 +30,8 @@ type Size int
 
 // Config is the block `policy` of tenon.yaml.
 type Config struct {
+	// Conditions about calls; the first one that is true decides, above all blocks. One that cannot be decided asks.
+	Rules []Rule `yaml:"rules" default:"[]"`
 	// Rules for all tools; a server's and a tool's own block stand above it.
 	Defaults Block `yaml:"defaults"`
 }

@@ -36,12 +36,14 @@ type Rules struct {
 	Defaults Block
 	Servers  map[string]Block
 	Tools    map[ID]Block
+
+	rules []compiled // see Add
 }
 
 // Opinion is what the rules say about a tool.
 type Opinion struct {
-	Verdict    tenon.Verdict // allow or ask
-	Reason     string        // for the person who is asked
+	Verdict    tenon.Verdict // allow, ask or deny
+	Reason     string        // for the person who is asked, or the model
 	Idempotent bool          // a repeat is safe
 	Timeout    time.Duration // 0: the server's own
 	Expires    time.Duration // how long a question waits; 0: for ever
@@ -53,10 +55,11 @@ func (r *Rules) For(id ID) Block {
 	return r.Tools[id].Over(r.Servers[id.Server]).Over(r.Defaults).WithDefaults()
 }
 
-// Judge says whether a call of the tool may run. The tool's annotations are
-// taken at their word: whoever built the catalog has dropped those of servers
-// that are not trusted.
-func (r *Rules) Judge(t *tenon.Tool) Opinion {
+// Judge says whether a call of a tool may run: the first rule whose condition holds
+// decides, else the tool's block. The tool's annotations are taken at their word:
+// whoever built the catalog has dropped those of servers that are not trusted.
+func (r *Rules) Judge(f *Facts) Opinion {
+	t := f.Tool
 	b := r.For(ID{t.Server, t.Remote})
 	o := Opinion{Verdict: tenon.Allow, Timeout: b.Timeout, Expires: b.Expires, MaxCalls: b.MaxCalls}
 	switch b.Retry {
@@ -76,7 +79,7 @@ func (r *Rules) Judge(t *tenon.Tool) Opinion {
 			}
 		}
 	}
-	return o
+	return r.apply(o, f)
 }
 
 // Digest identifies the rules: the same rules have the same digest.
@@ -90,7 +93,11 @@ func (r *Rules) Digest() string {
 		Defaults Block
 		Servers  map[string]Block
 		Tools    map[string]entry
-	}{r.Defaults, r.Servers, make(map[string]entry, len(r.Tools))}
+		Rules    []Rule `json:",omitempty"`
+	}{r.Defaults, r.Servers, make(map[string]entry, len(r.Tools)), nil}
+	for _, rule := range r.rules {
+		flat.Rules = append(flat.Rules, rule.Rule)
+	}
 	for id, b := range r.Tools {
 		flat.Tools[id.Server+"\x00"+id.Remote] = entry{id.Server, id.Remote, b}
 	}

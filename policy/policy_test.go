@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,7 +33,7 @@ func TestJudge(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			o := tt.rules.Judge(&tenon.Tool{Server: "s", Remote: "x", Name: "whatever", Annotations: tt.hints})
+			o := tt.rules.Judge(&Facts{Tool: &tenon.Tool{Server: "s", Remote: "x", Name: "whatever", Annotations: tt.hints}})
 			if o.Verdict != tt.verdict || o.Idempotent != tt.idempotent {
 				t.Errorf("%+v, want %s, idempotent %v", o, tt.verdict, tt.idempotent)
 			}
@@ -51,5 +53,44 @@ func TestDigest(t *testing.T) {
 	b.Tools[ID{"s", "x"}] = Block{Timeout: 2 * time.Second}
 	if a.Digest() == b.Digest() {
 		t.Error("different rules are equal")
+	}
+}
+
+func TestRules(t *testing.T) {
+	var r Rules
+	err := r.Add(
+		Rule{When: `tool.server == "bank" && has(args.amount) && args.amount > 1000.0`, Verdict: "deny", Reason: "too much"},
+		Rule{When: `tool.remote_name == "pay" && args.to == "me"`, Verdict: "ask"},
+		Rule{When: `agent == "clerk"`, Verdict: "allow"},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, agent, args string
+		verdict           tenon.Verdict
+		reason            string
+	}{
+		{"the first rule", "clerk", `{"amount": 5000, "to": "me"}`, tenon.Deny, "too much"},
+		{"the second one", "clerk", `{"to": "me"}`, tenon.Ask, `policy rule 2: tool.remote_name == "pay" && args.to == "me"`},
+		{"a rule that allows", "clerk", `{"to": "you"}`, tenon.Allow, ""},
+		{"none: the block", "lead", `{"to": "you"}`, tenon.Ask, "the tool is not marked as read-only"},
+		{"one that cannot be decided", "clerk", `{}`, tenon.Ask, "policy rule 2: the condition"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := r.Judge(&Facts{Tool: &tenon.Tool{Server: "bank", Remote: "pay"}, Agent: tt.agent, Arguments: json.RawMessage(tt.args)})
+			if o.Verdict != tt.verdict || !strings.HasPrefix(o.Reason, tt.reason) {
+				t.Errorf("%s %q, want %s %q", o.Verdict, o.Reason, tt.verdict, tt.reason)
+			}
+		})
+	}
+	for _, bad := range []Rule{{When: "1 +", Verdict: "ask"}, {When: "1", Verdict: "ask"}, {When: "true", Verdict: "perhaps"}} {
+		if err := new(Rules).Add(bad); tenon.ErrorCode(err) != tenon.CodeConfig {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+	var other Rules
+	if other.Digest() == r.Digest() {
+		t.Error("rules are not part of the digest")
 	}
 }

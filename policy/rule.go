@@ -1,0 +1,72 @@
+package policy
+
+import (
+	"fmt"
+
+	"github.com/tenonhq/tenon"
+)
+
+// Rule is one entry of policy.rules: what is decided about the calls that a
+// condition holds for.
+type Rule struct {
+	// CEL over tool, args, agent, principal and state: the rule is about the calls for which it is true.
+	When string `yaml:"when"`
+	// What happens to such a call.
+	Verdict string `yaml:"verdict" enum:"allow,ask,deny"`
+	// Why, for the model and the person.
+	Reason string `yaml:"reason"`
+}
+
+// compiled is a rule that can be evaluated.
+type compiled struct {
+	Rule
+	condition *Condition
+	number    int // from 1
+}
+
+// Add appends rules to those that stand above all blocks; the first one whose
+// condition holds decides. Errors: config (a condition is not one, a verdict is
+// none).
+func (r *Rules) Add(rules ...Rule) error {
+	if len(rules) == 0 {
+		return nil
+	}
+	l, err := NewLanguage()
+	if err != nil {
+		return err
+	}
+	for _, rule := range rules {
+		c, err := l.Condition(rule.When)
+		switch tenon.Verdict(rule.Verdict) {
+		case tenon.Allow, tenon.Ask, tenon.Deny:
+		default:
+			err = tenon.Errorf(tenon.CodeConfig, "the verdict '%s' is none of allow, ask, deny", rule.Verdict)
+		}
+		if err != nil {
+			return tenon.Errorf(tenon.CodeConfig, "policy rule %d: %w", len(r.rules)+1, err)
+		}
+		r.rules = append(r.rules, compiled{rule, c, len(r.rules) + 1})
+	}
+	return nil
+}
+
+// apply has the rules change an opinion. A rule that cannot be decided for a call
+// neither lets it through nor forbids it: a person is asked.
+func (r *Rules) apply(o Opinion, f *Facts) Opinion {
+	for _, rule := range r.rules {
+		holds, err := rule.condition.Holds(f)
+		switch {
+		case err != nil:
+			o.Verdict, o.Reason = tenon.Ask, fmt.Sprintf("policy rule %d: %s", rule.number, err)
+			return o
+		case !holds:
+			continue
+		}
+		o.Verdict, o.Reason = tenon.Verdict(rule.Verdict), rule.Reason
+		if o.Reason == "" && o.Verdict != tenon.Allow {
+			o.Reason = fmt.Sprintf("policy rule %d: %s", rule.number, rule.When)
+		}
+		return o
+	}
+	return o
+}
