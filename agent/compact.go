@@ -93,6 +93,10 @@ func (s *State) add(m ...*tenon.Message) {
 // tool call in it has a result.
 func (s *State) History() []*tenon.Message { return s.whole(s.history) }
 
+// Len is how many messages of [State.History] there are without the results that
+// are still to come.
+func (s *State) Len() int { return len(s.history) }
+
 // compactStep is the step at which the conversation of this turn is made shorter.
 func (s *State) compactStep() string { return "c" + strconv.Itoa(s.turn) }
 

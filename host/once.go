@@ -49,7 +49,7 @@ func (h *Host) StartOnce(ctx context.Context, key string, q Question) (run tenon
 // The key names the session of a run that begins one. The id of a run that
 // continues a session is written down with that session's last run first.
 func (h *Host) keyed(ctx context.Context, digest string, q *Question) (tenon.Run, error) {
-	if q.Session == "" {
+	if q.Session == "" || q.Fork {
 		q.newSession = "ses_" + digest[:20]
 		_, err := h.store.Session(ctx, q.newSession)
 		if tenon.ErrorCode(err) == tenon.CodeNotFound {

@@ -21,6 +21,7 @@ type Question struct {
 	Text       string
 	Agent      string // an entry of agents; empty: the session's, else "default", or the only one
 	Session    string // a session to continue (see [Host.Session]); empty: a new one
+	Fork       bool   // asks in a fork of Session (see [Fork]), also where that is at work
 	Model      string // in place of the agent's, see [Config.Model]
 	NoTools    bool
 	ToolChoice string          // auto, any, none or an exposed name; empty: the agent's
@@ -44,10 +45,19 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 	if strings.TrimSpace(q.Text) == "" {
 		return tenon.Run{}, nil, tenon.Errorf(tenon.CodeInvalid, "the question is empty")
 	}
+	if q.Fork && q.Session == "" {
+		return tenon.Run{}, nil, tenon.Errorf(tenon.CodeInvalid, "a fork needs a session to leave")
+	}
 	run := tenon.Run{ID: cmp.Or(q.id, tenon.NewID("run", h.now())), Core: agent.Version, Principal: cmp.Or(q.Principal, tenon.PrincipalLocal),
 		Title: shorten(q.Text, titleLen), State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
+	var fork tenon.Session
 	if q.Session != "" {
 		s, err := h.Session(ctx, q.Session)
+		if err == nil && q.Fork {
+			s, _, err = h.planFork(ctx, Fork{Session: s.ID})
+			s.ID = cmp.Or(q.newSession, s.ID)
+			fork = s
+		}
 		if err != nil {
 			return tenon.Run{}, nil, err
 		}
@@ -73,6 +83,11 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 		return tenon.Run{}, problems, err
 	}
 	run.Model = spec.Model
+	if q.Fork {
+		if err := h.store.PutSession(ctx, fork); err != nil {
+			return tenon.Run{}, problems, err
+		}
+	}
 	return run, problems, h.start(ctx, engine.Spec{Run: run, Data: encode(spec), Fresh: true}, snapshot)
 }
 

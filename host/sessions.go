@@ -56,7 +56,7 @@ func (h *Host) Messages(ctx context.Context, session string, seen bool) ([]*teno
 	if err != nil || s.Head == "" {
 		return nil, err
 	}
-	state, err := h.state(ctx, s.Head)
+	state, err := h.fold(ctx, s.Head, s.HeadSeq)
 	switch {
 	case err != nil:
 		return nil, err

@@ -16,6 +16,7 @@ type StartRequest struct {
 	Question   string `json:"question"`
 	Agent      string `json:"agent,omitempty"`
 	Session    string `json:"session,omitempty"` // to continue: an id, the beginning of one, or "-1" for the last
+	Fork       bool   `json:"fork,omitempty"`    // ask in a fork of the session, also where that is at work
 	Model      string `json:"model,omitempty"`
 	NoTools    bool   `json:"no_tools,omitempty"`
 	ToolChoice string `json:"tool_choice,omitempty"`
@@ -92,7 +93,7 @@ func (a *api) start(w http.ResponseWriter, req *http.Request) error {
 	if key != "" {
 		key = string(tenon.PrincipalLocal) + "/" + key
 	}
-	run, problems, again, err := a.h.StartOnce(req.Context(), key, host.Question{Text: q.Question, Agent: q.Agent, Session: q.Session,
+	run, problems, again, err := a.h.StartOnce(req.Context(), key, host.Question{Text: q.Question, Agent: q.Agent, Session: q.Session, Fork: q.Fork,
 		Model: q.Model, NoTools: q.NoTools, ToolChoice: q.ToolChoice, MaxTurns: q.MaxTurns, Grant: q.Yes})
 	if err != nil {
 		return err

@@ -108,7 +108,7 @@ func (a *app) chatTurn(ctx context.Context, h *host.Host, q *asking, text string
 	run, err := a.question(ctx, h, q.question(text), q.yes)
 	if run.Session != "" {
 		if _, serr := h.Session(context.WithoutCancel(ctx), run.Session); serr == nil {
-			q.session = run.Session
+			q.session, q.fork = run.Session, false
 		}
 	}
 	if r := (reported{}); err != nil && !errors.As(err, &r) {

@@ -14,7 +14,7 @@ import (
 // asking are the flags of run and chat.
 type asking struct {
 	agent, session, model string
-	noTools, yes          bool
+	fork, noTools, yes    bool
 	maxTurns              int
 	toolChoice            string
 	record, replay        string
@@ -25,6 +25,7 @@ func (q *asking) flags(a *app, cmd *cobra.Command) {
 	f.SortFlags = false
 	f.StringVarP(&q.agent, "agent", "a", "", "`NAME` of the agent (default: the configuration's)")
 	f.StringVarP(&q.session, "session", "s", "", "session to continue: `ID`, the beginning of one, or -1 for the last (default: a new one)")
+	f.BoolVar(&q.fork, "fork", false, "with -s: ask in a new session that goes on from that one, also where it is at work")
 	f.StringVar(&q.model, "model", "", "`MODEL` in place of the agent's: an entry of models, provider/name, script:FILE (docs/reference/scripts.md), or demo")
 	f.BoolVar(&q.noTools, "no-tools", false, "offer no tools to the model")
 	f.BoolVar(&q.yes, "yes", false, "allow every tool call that would ask")
@@ -48,6 +49,8 @@ func (q *asking) check(cmd *cobra.Command) error {
 		return usage(cmd, "--record and --replay exclude each other")
 	case cmd.Flags().Changed("session") && q.session == "":
 		return usage(cmd, "--session is empty")
+	case q.fork && q.session == "":
+		return usage(cmd, "--fork needs the session to go on from: -s SESSION")
 	}
 	return nil
 }
@@ -60,7 +63,7 @@ func (q *asking) opening(text string) opening {
 const byYes = "--yes"
 
 func (q *asking) question(text string) host.Question {
-	question := host.Question{Text: text, Agent: q.agent, Session: q.session, NoTools: q.noTools, ToolChoice: q.toolChoice, MaxTurns: q.maxTurns}
+	question := host.Question{Text: text, Agent: q.agent, Session: q.session, Fork: q.fork, NoTools: q.noTools, ToolChoice: q.toolChoice, MaxTurns: q.maxTurns}
 	if q.yes {
 		question.Grant = byYes
 	}

@@ -15,8 +15,8 @@ import (
 )
 
 func newSessions(a *app) *cobra.Command {
-	cmd := group("sessions", "Conversations: list, show", "session")
-	cmd.AddCommand(newSessionsList(a), newSessionsShow(a), newSessionsCompact(a))
+	cmd := group("sessions", "Conversations: list, show, fork, compact", "session")
+	cmd.AddCommand(newSessionsList(a), newSessionsShow(a), newSessionsFork(a), newSessionsCompact(a))
 	return cmd
 }
 
@@ -25,7 +25,7 @@ func newSessionsList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List conversations, the last one used first",
-		Long:    "Lists conversations. tenon run -s ID goes on with one.",
+		Long:    "Lists conversations. tenon run -s ID goes on with one. One that was forked names the one that it goes on from.",
 		Example: "  tenon sessions list\n  tenon sessions list -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -41,8 +41,8 @@ func newSessionsList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printList(a, list, []string{"session", "agent", "runs", "updated", "title"}, func(s tenon.Session) []string {
-				return []string{s.ID, s.Agent, strconv.Itoa(s.Runs), a.when(s.Updated), s.Title}
+			return printList(a, list, []string{"session", "agent", "runs", "updated", "parent", "title"}, func(s tenon.Session) []string {
+				return []string{s.ID, s.Agent, strconv.Itoa(s.Runs), a.when(s.Updated), s.Parent, s.Title}
 			})
 		},
 	}
@@ -53,18 +53,19 @@ func newSessionsList(a *app) *cobra.Command {
 // sessionInfo is a session as sessions show -o json prints it.
 type sessionInfo struct {
 	tenon.Session
-	Messages []*tenon.Message `json:"messages"`
-	RunList  []tenon.Run      `json:"run_list"`
+	Messages any         `json:"messages"` // []host.Said; with --context []*tenon.Message
+	RunList  []tenon.Run `json:"run_list"`
 }
 
 func newSessionsShow(a *app) *cobra.Command {
-	var calls, seen bool
+	var calls, seen, numbers bool
 	cmd := &cobra.Command{
 		Use:   "show [SESSION]",
 		Short: "Show a conversation, or the tool calls made in it",
 		Long: "Shows a conversation, by default the last one: what was asked, what tools were called, what was answered.\n" +
 			"With --tools it is the audit record of all its tool calls: server, tool, arguments, who decided, outcome,\n" +
-			"duration and a hash of the result. SESSION is an id, the beginning of one, or -1 for the last.",
+			"duration and a hash of the result. With --numbers each message has the number that tenon sessions fork --at takes.\n" +
+			"SESSION is an id, the beginning of one, or -1 for the last.",
 		Example: "  tenon sessions show\n  tenon sessions show -1 --tools -o json\n  tenon sessions show -1 --context",
 		Args:    args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -80,11 +81,16 @@ func newSessionsShow(a *app) *cobra.Command {
 			if calls {
 				return a.sessionCalls(cmd.Context(), h, s)
 			}
-			return a.showSession(cmd.Context(), h, s, seen)
+			if seen {
+				return a.showContext(cmd.Context(), h, s)
+			}
+			return a.showSession(cmd.Context(), h, s, numbers)
 		},
 	}
 	cmd.Flags().BoolVar(&calls, "tools", false, "the audit record of the tool calls")
 	cmd.Flags().BoolVar(&seen, "context", false, "what the model sees, after compactions, in place of all that was said")
+	cmd.Flags().BoolVar(&numbers, "numbers", false, "number the messages")
+	cmd.MarkFlagsMutuallyExclusive("tools", "context", "numbers")
 	return cmd
 }
 
@@ -103,27 +109,63 @@ func (a *app) sessionCalls(ctx context.Context, h *host.Host, s tenon.Session) e
 	})
 }
 
-func (a *app) showSession(ctx context.Context, h *host.Host, s tenon.Session, seen bool) error {
-	messages, err := h.Messages(ctx, s.ID, seen)
+func (a *app) showSession(ctx context.Context, h *host.Host, s tenon.Session, numbers bool) error {
+	said, err := h.Said(ctx, s.ID)
+	switch {
+	case err != nil:
+		return err
+	case a.isJSON() && said == nil:
+		return a.showSessionJSON(ctx, h, s, []host.Said{})
+	case a.isJSON():
+		return a.showSessionJSON(ctx, h, s, said)
+	}
+	b := a.sessionHead(s)
+	for _, m := range said {
+		if numbers {
+			fmt.Fprintf(b, "\n%s", a.outStyle(dim, fmt.Sprintf("[%d] %s", m.N, m.Role)))
+		}
+		a.showMessage(b, m.Message)
+	}
+	return a.write([]byte(b.String()))
+}
+
+// showContext shows what the model sees.
+func (a *app) showContext(ctx context.Context, h *host.Host, s tenon.Session) error {
+	messages, err := h.Messages(ctx, s.ID, true)
+	switch {
+	case err != nil:
+		return err
+	case a.isJSON() && messages == nil:
+		return a.showSessionJSON(ctx, h, s, []*tenon.Message{})
+	case a.isJSON():
+		return a.showSessionJSON(ctx, h, s, messages)
+	}
+	b := a.sessionHead(s)
+	for _, m := range messages {
+		a.showMessage(b, m)
+	}
+	return a.write([]byte(b.String()))
+}
+
+func (a *app) showSessionJSON(ctx context.Context, h *host.Host, s tenon.Session, messages any) error {
+	runs, err := h.Runs(ctx, engine.Filter{Session: s.ID, Limit: 1000})
 	if err != nil {
 		return err
 	}
-	if a.isJSON() {
-		runs, err := h.Runs(ctx, engine.Filter{Session: s.ID, Limit: 1000})
-		if err != nil {
-			return err
-		}
-		if messages == nil {
-			messages = []*tenon.Message{}
-		}
-		return a.printJSON(sessionInfo{s, messages, runs})
+	if runs == nil {
+		runs = []tenon.Run{} // a fork that was not asked anything yet
 	}
+	return a.printJSON(sessionInfo{s, messages, runs})
+}
+
+func (a *app) sessionHead(s tenon.Session) *strings.Builder {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", a.outStyle(dim, safeLine(s.ID+"  "+plural(s.Runs, "run")+"  "+a.when(s.Updated))))
-	for _, m := range messages {
-		a.showMessage(&b, m)
+	head := s.ID + "  " + plural(s.Runs, "run") + "  " + a.when(s.Updated)
+	if s.Parent != "" {
+		head += "  forked from " + s.Parent
 	}
-	return a.write([]byte(b.String()))
+	fmt.Fprintf(&b, "%s\n", a.outStyle(dim, safeLine(head)))
+	return &b
 }
 
 // resultShown is how much of a tool's result stands in a conversation.

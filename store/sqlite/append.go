@@ -128,7 +128,8 @@ func (w *writer) create(a *store.Append, blobs []blob, waiting []byte) (*positio
 		var other string
 		switch err := w.stmts.busy.scan([]any{r.Session}, &other); {
 		case err == nil:
-			return nil, refuse(tenon.CodeConflict, "session %s is at work on run %s; wait for its end, or cancel it: tenon runs cancel %s", r.Session, other, other)
+			return nil, refuse(tenon.CodeConflict, "session %s is at work on run %s; wait for its end, ask in a fork: tenon run -s %s --fork, or cancel it: tenon runs cancel %s",
+				r.Session, other, r.Session, other)
 		case !errors.Is(err, sql.ErrNoRows):
 			return nil, err
 		}
