@@ -4,18 +4,19 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: test check peers soak figures fmt vet windows staticcheck nested tidy linker race kills hostile
+.PHONY: test check peers soak figures fmt vet windows staticcheck nested tidy linker race kills schedules hostile
 
 export TENON_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tenon
 PEERS := $(TENON_CACHE)/peers
 TOOLS := $(CURDIR)/.tools
 STATICCHECK := v0.8.2
 KILLS ?= 200
+SCHEDULES ?= 50000
 
 test:
 	go test ./...
 
-check: fmt vet windows staticcheck nested tidy linker race kills hostile peers
+check: fmt vet windows staticcheck nested tidy linker race kills schedules hostile peers
 
 fmt:
 	@echo "gofmt -l"; bad=$$(git ls-files -co --exclude-standard -- '*.go' | xargs gofmt -l); \
@@ -60,6 +61,10 @@ race:
 kills:
 	TENON_KILLS=$(KILLS) go test -count=1 -timeout 40m ./internal/kill ./engine/local ./store/sqlite
 
+# Seeded schedules of everything that can happen to a run.
+schedules:
+	TENON_SCHEDULES=$(SCHEDULES) go test -count=1 -timeout 20m -run TestSchedules ./agent
+
 # Every misbehaviour of the test server against everything that can be done with
 # a server; go test ./... runs a part of it.
 hostile:
@@ -79,6 +84,7 @@ $(PEERS)/ready: internal/peers/package.json internal/peers/package-lock.json
 
 # The long runs: an hour or more.
 soak:
+	TENON_SCHEDULES=1000000 go test -count=1 -timeout 120m -run TestSchedules ./agent
 	TENON_KILLS=1000 go test -count=1 -timeout 120m ./internal/kill ./engine/local ./store/sqlite
 	go test -count=20 -timeout 60m ./engine/... ./store/... ./transport/... ./servers/...
 	CGO_ENABLED=1 go test -race -count=5 -timeout 60m ./engine/... ./jsonrpc/... ./transport/... ./mcp/...

@@ -134,11 +134,12 @@ func (s *State) applyAttempt(e tenon.Event) error {
 		if s.asked = true; d.Kind == CommandReserve {
 			return nil
 		}
-		if s.begunAt != s.turn || d.Kind == CommandFinal && s.final == "" {
-			s.begun, s.begunAt = s.begun+1, s.turn
-		}
+		first := d.Kind == CommandFinal && s.final == ""
 		if d.Kind == CommandFinal {
-			s.beginFinal()
+			s.beginFinal(e.Step)
+		}
+		if s.begunAt != s.turn || first {
+			s.begun, s.begunAt = s.begun+1, s.turn
 		}
 		s.takeIn()
 	case EventFailed:

@@ -25,10 +25,13 @@ type driver struct {
 	do      func(c tenon.Command) []tenon.Event
 	prompts []*agent.Prompt
 	done    *tenon.DoneData
+	seldom  func(n int) int // nil: every event is checked
 }
 
+var began = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
 func newDriver(t *testing.T, spec agent.Spec, do func(tenon.Command) []tenon.Event) *driver {
-	d := &driver{t: t, spec: spec, do: do, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), attempt: map[string]int{}}
+	d := &driver{t: t, spec: spec, do: do, now: began, attempt: map[string]int{}}
 	d.core = agent.New(spec, nil)
 	d.apply(tenon.Event{Kind: tenon.EventRun})
 	return d
@@ -42,6 +45,15 @@ func (d *driver) apply(e tenon.Event) {
 	if err := d.core.Apply(e); err != nil {
 		d.t.Fatalf("apply %d %s %s: %v", e.Seq, e.Kind, e.Step, err)
 	}
+	if d.seldom == nil || d.seldom(4) == 0 {
+		d.check()
+	}
+}
+
+// check holds the core to one that is made anew from the journal, and what the
+// model would see to what providers take.
+func (d *driver) check() {
+	d.t.Helper()
 	again := agent.New(d.spec, d.parent)
 	for _, e := range d.journal {
 		if err := again.Apply(e); err != nil {
@@ -49,6 +61,7 @@ func (d *driver) apply(e tenon.Event) {
 		}
 	}
 	if diff := cmp.Diff(show(d.core.Next()), show(again.Next())); diff != "" {
+		e := d.journal[len(d.journal)-1]
 		d.t.Fatalf("after event %d (%s %s) a replay wants something else:\n%s", e.Seq, e.Kind, e.Step, diff)
 	}
 	checkHistory(d.t, d.core.Messages())

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -90,7 +91,7 @@ func (s *State) atLimit(stop tenon.StopReason, err *tenon.Error) []tenon.Command
 		if s.final == "" {                // else it stands there since the first attempt
 			p.Messages = append(p.Messages, tenon.UserMessage(s.limitPrompt()))
 		}
-		return []tenon.Command{{Step: s.modelStep(), Kind: CommandFinal, Idempotent: true, Local: p}}
+		return []tenon.Command{{Step: s.finalStep(), Kind: CommandFinal, Idempotent: true, Local: p}}
 	case OnLimitConfirm:
 		return []tenon.Command{{Step: s.modelStep(), Kind: tenon.CommandWait, After: s.spec.Expires, Data: mustJSON(Asking{
 			Kind: AskLimit, Name: string(stop), Reason: continueQuestion + " " + err.Message})}}
@@ -105,15 +106,27 @@ func (s *State) limitPrompt() string {
 	return defaultLimitPrompt
 }
 
+// finalStep is the step of the last model call: that of the next turn where this
+// one has calls, so that whatever it calls has a step of its own.
+func (s *State) finalStep() string {
+	if len(s.calls) > 0 {
+		return strconv.Itoa(s.turn + 1)
+	}
+	return s.modelStep()
+}
+
 // beginFinal takes the start of the last model call into the history. Calls that
 // were not run by now never will be.
-func (s *State) beginFinal() {
+func (s *State) beginFinal(step string) {
 	if s.final != "" {
 		return
 	}
 	s.final, _ = s.limit()
 	if len(s.calls) > 0 {
 		s.closeTurn()
+		if step != s.modelStep() { // older journals have it within the turn
+			s.turn++
+		}
 	}
 	s.takeIn()
 	s.add(tenon.UserMessage(s.limitPrompt()))

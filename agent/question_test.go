@@ -2,7 +2,6 @@ package agent_test
 
 import (
 	"encoding/json"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -10,39 +9,6 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 )
-
-// questions has the server ask while its call is under way: a schedule's share of
-// what can come up, each question with one of its ends.
-func questions(d *driver, step string, r *rand.Rand) {
-	for i := range r.IntN(3) {
-		if !d.running(step) {
-			return // a person, or the end of the run, came first
-		}
-		s := step + "/q" + string(rune('1'+i)) + "." + string(rune('0'+d.attempt[step]))
-		q := agent.Question{Method: "elicitation/create", Params: json.RawMessage(`{"message":"who?"}`), Verdict: []tenon.Verdict{tenon.Ask, tenon.Allow, tenon.Deny}[r.IntN(3)]}
-		if r.IntN(2) == 0 {
-			q.Method = agent.MethodSample
-		}
-		d.apply(tenon.Event{Step: s, Kind: tenon.EventQuestion, Data: data(q)})
-		if r.IntN(3) == 0 {
-			d.apply(tenon.Event{Step: s, Kind: agent.EventDecision, Data: data(agent.Ruling{Verdict: tenon.Allow})})
-		}
-		end := tenon.Event{Step: s, Kind: tenon.EventExpired}
-		if r.IntN(2) == 0 {
-			end.Kind, end.Data = agent.EventAnswer, data(agent.Answer{By: "local", Usage: &tenon.Usage{Input: 3}, Cost: new(tenon.USD(1))})
-		}
-		d.apply(end)
-	}
-}
-
-func (d *driver) running(step string) bool {
-	for i := len(d.journal) - 1; i >= 0; i-- {
-		if d.journal[i].Step == step {
-			return d.journal[i].Kind == tenon.EventStarted
-		}
-	}
-	return false
-}
 
 // TestQuestion asks in the middle of a call: the core waits for a person while the
 // call is under way, does not count that time, and counts what a model used.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,9 +16,10 @@ import (
 )
 
 // TestSchedules drives the core through seeded schedules of everything that can
-// happen, in every order that the engine allows, with crashes in between. The
-// driver checks each one for replay and for a valid history. TENON_SCHEDULES is
-// how many there are.
+// happen, in every order that the engine allows: calls that overlap, crashes that
+// lose what was not stored, doubled and broken signals, clocks that jump, cancels
+// in the middle of anything, and a second run in the same session.
+// TENON_SCHEDULES is how many there are; a seed that fails is its subtest's name.
 func TestSchedules(t *testing.T) {
 	n := 400
 	if s := os.Getenv("TENON_SCHEDULES"); s != "" {
@@ -26,18 +28,58 @@ func TestSchedules(t *testing.T) {
 			t.Fatalf("TENON_SCHEDULES: %v", err)
 		}
 	}
-	for seed := range uint64(n) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { newWorld(t, seed).run() })
-	}
+	var sum tally
+	began := time.Now()
+	t.Run("seeds", func(t *testing.T) {
+		const lanes = 4
+		for lane := range lanes {
+			t.Run(fmt.Sprint(lane), func(t *testing.T) {
+				t.Parallel()
+				for seed := lane; seed < n; seed += lanes {
+					t.Run(fmt.Sprint(seed), func(t *testing.T) {
+						w := newWorld(t, uint64(seed))
+						w.run()
+						sum.add(w)
+					})
+				}
+			})
+		}
+	})
+	t.Logf("%d schedules in %s: %s", n, time.Since(began).Round(time.Millisecond), &sum)
+}
+
+// tally counts what the schedules had in them.
+type tally struct {
+	events, crashes, lost, calls, unknown, again, cancelled atomic.Int64
+}
+
+func (n *tally) add(w *world) {
+	n.events.Add(int64(w.events + len(w.d.journal)))
+	n.crashes.Add(int64(w.crashes))
+	n.lost.Add(int64(w.lost))
+	n.calls.Add(int64(w.calls))
+	n.unknown.Add(int64(w.unknown))
+	n.again.Add(int64(w.again))
+	n.cancelled.Add(int64(w.cancels))
+}
+
+func (n *tally) String() string {
+	return fmt.Sprintf("%d events, %d crashes that lost %d events not stored, %d finished calls (0 repeated), %d unknown, %d safe attempts made again, %d cancels",
+		n.events.Load(), n.crashes.Load(), n.lost.Load(), n.calls.Load(), n.unknown.Load(), n.again.Load(), n.cancelled.Load())
 }
 
 // world is all that a run meets, at random.
 type world struct {
 	*rand.Rand
-	t     *testing.T
-	spec  agent.Spec
-	d     *driver
-	turns int
+	t       *testing.T
+	spec    agent.Spec
+	d       *driver
+	flights []tenon.Command // begun, and not ended
+	stored  int             // events of the journal that no crash takes away
+	second  bool            // the run goes on with the conversation of one before
+	moves   int
+
+	events, crashes, lost, calls, unknown, again, cancels int
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -58,8 +100,19 @@ func newWorld(t *testing.T, seed uint64) *world {
 	if w.IntN(2) == 0 {
 		w.spec.Compaction = agent.Compaction{At: w.IntN(20), Keep: 1 + w.IntN(3), ClearAt: w.IntN(20), KeepResults: 1 + w.IntN(2)}
 	}
-	w.d = newDriver(t, w.spec, w.do)
+	if w.IntN(3) == 0 {
+		w.spec.Timeout = time.Duration(1+w.IntN(240)) * time.Minute
+	}
+	w.begin(nil)
 	return w
+}
+
+// begin starts a run, in the session of another one if there is one.
+func (w *world) begin(parent *agent.State) {
+	w.d = &driver{t: w.t, spec: w.spec, parent: parent, do: w.do, now: began, attempt: map[string]int{}, seldom: w.IntN}
+	w.d.core = agent.New(w.spec, parent)
+	w.d.apply(tenon.Event{Kind: tenon.EventRun})
+	w.stored, w.moves = 1, 0
 }
 
 func pick[T any](w *world, of ...T) T { return of[w.IntN(len(of))] }
@@ -96,7 +149,7 @@ func (w *world) fails(c tenon.Command) []tenon.Event {
 }
 
 func (w *world) model(c tenon.Command) []tenon.Event {
-	if w.turns++; w.IntN(5) == 0 {
+	if w.IntN(5) == 0 {
 		return answer(c.Step, "the end")
 	}
 	switch w.IntN(12) {
@@ -146,7 +199,6 @@ func (w *world) child(c tenon.Command) []tenon.Event {
 }
 
 func (w *world) tool(c tenon.Command) []tenon.Event {
-	questions(w.d, c.Step, w.Rand)
 	switch w.IntN(8) {
 	case 0:
 		return []tenon.Event{{Step: c.Step, Kind: tenon.EventUnknown}}
@@ -160,53 +212,4 @@ func (w *world) tool(c tenon.Command) []tenon.Event {
 		return []tenon.Event{{Step: c.Step, Kind: agent.EventInput, Data: data(tenon.InputRequired{State: "s"})}}
 	}
 	return result(c.Step, strings.Repeat("ok ", 200*w.IntN(2)), w.IntN(4) == 0)
-}
-
-// run lets things happen until the run has ended for good.
-func (w *world) run() {
-	for range 500 {
-		if w.IntN(60) == 0 {
-			w.d.apply(tenon.Event{Kind: agent.EventMessage, Data: data(agent.Steer{Text: "by the way"})})
-		}
-		if w.IntN(150) == 0 && w.d.done == nil {
-			w.d.apply(tenon.Event{Kind: tenon.EventCancel, Data: data(tenon.CancelData{})})
-		}
-		if w.d.step(w.IntN) {
-			continue
-		}
-		if w.d.done != nil {
-			if w.d.done.State != tenon.RunFailed || w.IntN(2) == 0 {
-				return
-			}
-			w.d.done = nil
-			w.d.apply(tenon.Event{Kind: tenon.EventRetry})
-			continue
-		}
-		waits := w.d.core.Next()
-		if len(waits) == 0 {
-			w.t.Fatal("nothing to do and nothing to wait for")
-		}
-		w.answer(waits[w.IntN(len(waits))])
-	}
-}
-
-// answer ends a wait.
-func (w *world) answer(c tenon.Command) {
-	var a agent.Asking
-	if err := json.Unmarshal(c.Data, &a); err != nil {
-		w.t.Fatal(err)
-	}
-	e := tenon.Event{Step: c.Step}
-	switch {
-	case c.After > 0 && w.IntN(2) == 0:
-		e.Kind = tenon.EventExpired
-	case a.Kind == agent.AskChild:
-		e.Kind = agent.EventWake
-	case a.Kind == agent.AskInput:
-		e.Kind, e.Data = agent.EventAnswer, data(tenon.InputAnswer{State: "s"})
-	default:
-		e.Kind, e.Data = agent.EventDecision, data(agent.Ruling{Verdict: pick(w, tenon.Allow, tenon.Deny), By: "local",
-			Remember: pick(w, "", agent.RememberSession, agent.RememberAlways)})
-	}
-	w.d.apply(e)
 }

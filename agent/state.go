@@ -147,9 +147,19 @@ func New(spec Spec, parent *State) *State {
 	return s
 }
 
-// Apply folds one event into the state.
+// Apply folds one event into the state. One that is refused changes nothing, not
+// the run's time either: it will not be in the journal.
 func (s *State) Apply(e tenon.Event) error {
+	started, now := s.started, s.now
 	s.tick(e)
+	err := s.apply(e)
+	if err != nil {
+		s.started, s.now = started, now
+	}
+	return err
+}
+
+func (s *State) apply(e tenon.Event) error {
 	if parent, ok := parentStep(e.Step); ok {
 		return s.applyQuestion(parent, e)
 	}
@@ -175,6 +185,10 @@ func (s *State) Apply(e tenon.Event) error {
 			return s.applyAttempt(e)
 		case s.compactStep():
 			return s.applyCompact(e)
+		case s.finalStep():
+			if e.Kind == tenon.EventStarted {
+				return s.applyAttempt(e)
+			}
 		}
 		return s.applyCall(e)
 	case EventMessage:
@@ -185,14 +199,22 @@ func (s *State) Apply(e tenon.Event) error {
 		s.steer = append(s.steer, m.Text)
 		return nil
 	case tenon.EventCancel:
-		s.cancel = new(tenon.CancelData)
-		return decode(e, s.cancel)
+		var c tenon.CancelData
+		if err := decode(e, &c); err != nil {
+			return err
+		}
+		s.cancel = &c
+		return nil
 	case tenon.EventRetry:
 		s.retry()
 		return nil
 	case tenon.EventDone:
-		s.ended = new(tenon.DoneData)
-		return decode(e, s.ended)
+		var d tenon.DoneData
+		if err := decode(e, &d); err != nil {
+			return err
+		}
+		s.ended = &d
+		return nil
 	default:
 		return tenon.Errorf(tenon.CodeStore, "run %s: event %d has the unknown kind %q; it was written by another version of %s", e.Run, e.Seq, e.Kind, Version)
 	}
