@@ -65,6 +65,7 @@ func Run(t *testing.T, place Place) {
 		"cancel_working":   testCancelWorking,
 		"cancel_other":     testCancelOther,
 		"cancel_waiting":   testCancelWaiting,
+		"cancel_together":  testCancelTogether,
 		"cancel_stubborn":  testCancelStubborn,
 		"followers":        testFollowers,
 		"follow_other":     testFollowOther,

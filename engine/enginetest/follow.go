@@ -60,6 +60,28 @@ func testCancelWaiting(t *testing.T, open func(Setup) engine.Engine) {
 	wantCode(t, err, tenon.CodeConflict)
 }
 
+// testCancelTogether has several cancel a run at the same time, some of them too
+// late: each of them is back.
+func testCancelTogether(t *testing.T, open func(Setup) engine.Engine) {
+	engines := []engine.Engine{open(Setup{Do: answer}), open(Setup{Do: answer})}
+	for i := range 10 {
+		run := fmt.Sprint("r", i)
+		rest(t, engines[0], run, asking)
+		var wg sync.WaitGroup
+		for j := range 8 {
+			wg.Go(func() {
+				if err := engines[j%2].Cancel(deadline(t), run, ""); err != nil {
+					t.Errorf("run %s: %v", run, err)
+				}
+			})
+		}
+		wg.Wait()
+		if row := rowOf(t, engines[0], run); row.State != tenon.RunCancelled {
+			t.Errorf("row %+v", row)
+		}
+	}
+}
+
 // testCancelStubborn cancels a run whose command does not end.
 func testCancelStubborn(t *testing.T, open func(Setup) engine.Engine) {
 	begun, release := make(chan string, 10), make(chan struct{})

@@ -211,6 +211,14 @@ func (e *Engine) settleAlone(ctx context.Context, d *driver) error {
 // driveToEnd takes a run that nobody works on and drives it, with a cancel in
 // its inbox, until it is at rest.
 func (e *Engine) driveToEnd(ctx context.Context, d *driver) error {
+	row, err := e.c.Store.Run(ctx, d.id)
+	if err != nil {
+		e.drop(d)
+		return err
+	}
+	if row.State.Ended() { // somebody else cancelled it; what is in the inbox still has to be answered
+		return e.settleAlone(ctx, d)
+	}
 	e.mu.Lock()
 	d.alone = false
 	e.halted.forget(d.id)
