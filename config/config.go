@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
@@ -85,6 +86,9 @@ type SecretSource struct {
 type Store struct {
 	// SQLite file.
 	Path string `yaml:"path" default:".tenon/tenon.db"`
+	// How long a session is kept after its last change, such as `30d`. `tenon serve` deletes older ones every hour, `tenon sessions prune` by hand; never one
+	// with a run that has not ended, or that a younger session goes on from.
+	Retention time.Duration `yaml:"retention" default:"for ever"`
 }
 
 // Telemetry says what tenon tells about itself.

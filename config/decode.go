@@ -316,15 +316,33 @@ func describe(n *node) string {
 	return n.what()
 }
 
-// duration reads 90s, 5m, 1h30m; a bare number is seconds. Every duration of
+// ParseDuration reads what Go reads (90s, 5m, 1h30m), and days before that: 30d,
+// 1d12h.
+func ParseDuration(s string) (time.Duration, error) {
+	days, rest, ok := strings.Cut(s, "d")
+	if !ok {
+		return time.ParseDuration(s)
+	}
+	n, err := strconv.ParseUint(days, 10, 16)
+	var d time.Duration
+	if err == nil && rest != "" {
+		d, err = time.ParseDuration(rest)
+	}
+	if err != nil || d < 0 {
+		return 0, tenon.Errorf(tenon.CodeInvalid, "'%s' is no duration; write 90s, 5m, 1h30m or 30d", s)
+	}
+	return time.Duration(n)*24*time.Hour + d, nil
+}
+
+// duration reads 90s, 5m, 1h30m, 30d; a bare number is seconds. Every duration of
 // the format must be positive.
 func (d *decoder) duration(n *node, p place, v reflect.Value, f field) {
-	const hint = "write 90s, 5m or 1h30m; a bare number is seconds"
+	const hint = "write 90s, 5m, 1h30m or 30d; a bare number is seconds"
 	if n.kind != scalarNode || n.isNull() || n.tag == "!!bool" {
 		d.add(n, p.path, "must be a duration, is "+n.what(), hint)
 		return
 	}
-	dur, err := time.ParseDuration(n.val)
+	dur, err := ParseDuration(n.val)
 	if x, ferr := strconv.ParseFloat(n.val, 64); ferr == nil && n.tag != "!!str" {
 		dur, err = time.Duration(x*float64(time.Second)), nil
 		if math.IsNaN(x) || math.Abs(x) > 1e9 {

@@ -27,7 +27,7 @@ const pageHead = `# Keys of tenon.yaml
 <!-- Generated from the config structs by: go test ./config -update. Do not edit. -->
 
 Every key of the file, as this version reads it. An unknown key is an error. Keys that begin with ` + "`x-`" + ` are accepted
-everywhere and never read. NAME stands for the user's key. A duration is ` + "`90s`, `5m` or `1h30m`" + `; a bare number is seconds.
+everywhere and never read. NAME stands for the user's key. A duration is ` + "`90s`, `5m`, `1h30m` or `30d`" + `; a bare number is seconds.
 A secret is the name of an entry of ` + "`secrets`" + `, or the same object inline. Variables (` + "`${VAR}`, `${VAR:-default}`, `$$`" + ` for a dollar
 sign) are expanded in the values marked with *; a relative path is relative to the folder of the file.
 
@@ -230,7 +230,7 @@ func (g *generator) kind(t reflect.Type, f field) (s map[string]any, name string
 		return map[string]any{"$ref": "#/$defs/secret"}, "secret"
 	case t == durationType:
 		g.defs["duration"] = map[string]any{"anyOf": []any{
-			map[string]any{"type": "string", "pattern": "^([0-9]+(\\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$"},
+			map[string]any{"type": "string", "pattern": "^([0-9]+d)?([0-9]+(\\.[0-9]+)?(ns|us|µs|ms|s|m|h))*$", "minLength": 2},
 			map[string]any{"type": "number", "exclusiveMinimum": 0}}}
 		return map[string]any{"$ref": "#/$defs/duration"}, "duration"
 	}

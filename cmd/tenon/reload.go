@@ -39,6 +39,7 @@ func (s *server) charge(ctx context.Context, h *host.Host) {
 	work, leave := context.WithCancel(ctx)
 	s.host, s.leave = h, leave
 	s.work.Go(func() { h.Supervise(work) })
+	s.work.Go(func() { h.Retain(work) })
 }
 
 // reload loads the configuration again. If it is not good, the last one stays.

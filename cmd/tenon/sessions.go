@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,8 +14,9 @@ import (
 )
 
 func newSessions(a *app) *cobra.Command {
-	cmd := group("sessions", "Conversations: list, show, fork, compact", "session")
-	cmd.AddCommand(newSessionsList(a), newSessionsShow(a), newSessionsFork(a), newSessionsCompact(a))
+	cmd := group("sessions", "Conversations: list, show, search, fork, rename, compact, delete, prune", "session")
+	cmd.AddCommand(newSessionsList(a), newSessionsShow(a), newSessionsSearch(a), newSessionsFork(a), newSessionsRename(a), newSessionsCompact(a),
+		newSessionsDelete(a), newSessionsPrune(a))
 	return cmd
 }
 
@@ -41,9 +41,7 @@ func newSessionsList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printList(a, list, []string{"session", "agent", "runs", "updated", "parent", "title"}, func(s tenon.Session) []string {
-				return []string{s.ID, s.Agent, strconv.Itoa(s.Runs), a.when(s.Updated), s.Parent, s.Title}
-			})
+			return a.listSessions(list)
 		},
 	}
 	cmd.Flags().IntVarP(&limit, "limit", "n", limit, "at most `N` sessions")

@@ -1,0 +1,138 @@
+package host_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
+)
+
+// clock stands where it is set.
+type clock struct{ now time.Time }
+
+func (c *clock) Now() time.Time { return c.now }
+
+func (c *clock) After(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// TestRetention deletes what is old: not what waits for a person, and nothing that
+// a younger session goes on from.
+func TestRetention(t *testing.T) {
+	c := &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	m := answering(func(req *tenon.Request) (*tenon.Response, error) {
+		if req.Messages[len(req.Messages)-1].Text() == "sell" {
+			return calls("sell {}"), nil
+		}
+		return says("yes"), nil
+	})
+	h, err := host.Open(t.Context(), host.Config{Config: &config.Config{Store: config.Store{Retention: 30 * 24 * time.Hour}}, Home: t.TempDir(), Clock: c,
+		Model: "m", Models: map[string]tenon.Model{"m": m}, Toolsets: map[string]tenon.Toolset{"shop": &shop{}}, LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	names := map[string]string{}
+	put := func(name string, q host.Question) string {
+		c.now = c.now.Add(time.Hour)
+		r, _ := ask(t, h, q)
+		names[r.Session] = name
+		return r.Session
+	}
+	put("old", host.Question{Text: "old"})
+	put("waiting", host.Question{Text: "sell"})
+	parent := put("parent", host.Question{Text: "parent"})
+	other := put("other", host.Question{Text: "other"})
+	put("old fork", host.Question{Text: "old fork", Session: other, Fork: true})
+	c.now = c.now.Add(40 * 24 * time.Hour)
+	put("young fork", host.Question{Text: "young", Session: parent, Fork: true})
+	put("young", host.Question{Text: "young"})
+	rest := func() map[string]bool {
+		list, err := h.Sessions(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := map[string]bool{}
+		for _, s := range list {
+			left[names[s.ID]] = true
+		}
+		return left
+	}
+	list, err := h.Stale(t.Context(), 30*24*time.Hour)
+	var stale []string
+	for _, s := range list {
+		stale = append(stale, names[s.ID])
+	}
+	if diff := cmp.Diff([]string{"old fork", "other", "old"}, stale); err != nil || diff != "" {
+		t.Errorf("stale: %v\n%s", err, diff)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop() // one look
+	h.Retain(ctx)
+	if len(rest()) != 7 {
+		t.Errorf("something was deleted after the end: %v", rest())
+	}
+	ctx, stop = context.WithTimeout(t.Context(), 2*time.Second)
+	defer stop()
+	h.Retain(ctx)
+	if diff := cmp.Diff(map[string]bool{"waiting": true, "parent": true, "young fork": true, "young": true}, rest()); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := h.Stale(t.Context(), 0); tenon.ErrorCode(err) != tenon.CodeInvalid {
+		t.Errorf("no age: %v", err)
+	}
+}
+
+// TestRetainWithoutRetention returns at once.
+func TestRetainWithoutRetention(t *testing.T) {
+	h := open(t, t.TempDir(), "steps: []", &shop{})
+	synctest.Test(t, func(t *testing.T) { h.Retain(t.Context()) })
+}
+
+func TestRenameSession(t *testing.T) {
+	h := open(t, t.TempDir(), "steps: [{text: one}]", &shop{})
+	r, _ := ask(t, h, host.Question{Text: "first"})
+	s, err := h.RenameSession(t.Context(), "-1", "  a\nb  ")
+	if err != nil || s.Title != "a b" || s.ID != r.Session {
+		t.Errorf("%+v %v", s, err)
+	}
+	if s, err = h.Session(t.Context(), r.Session); err != nil || s.Title != "a b" || s.Runs != 1 || s.Head != r.Run {
+		t.Errorf("%+v %v", s, err)
+	}
+	if _, err := h.RenameSession(t.Context(), "-1", " "); tenon.ErrorCode(err) != tenon.CodeInvalid {
+		t.Error(err)
+	}
+}
+
+// TestSearch finds a question, an answer, a call, a result and a summary, with the
+// number of the message, also in what was said after the first search.
+func TestSearch(t *testing.T) {
+	h := open(t, t.TempDir(), `steps: [{calls: [{name: price, arguments: {thing: oolong}}]}, {text: Three euros.}]`, &shop{})
+	r, _ := ask(t, h, host.Question{Text: "What does tea cost?"})
+	var told int
+	for _, x := range []struct {
+		words, role string
+		n           int
+	}{{"TEA", "user", 1}, {"oolong", "call", 2}, {"3 EUR", "tool", 3}, {"9007199254740993", "tool", 3}, {"euros", "assistant", 4}} {
+		list, err := h.Search(t.Context(), host.Search{Words: x.words, Session: r.Session, Progress: func(done, total int) { told += done }})
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%s: %+v %v", x.words, list, err)
+		}
+		if f := list[0]; f.Role != x.role || f.N != x.n || f.Session != r.Session || f.Run != r.Run || f.Time == "" || f.Title != "What does tea cost?" {
+			t.Errorf("%s: %+v", x.words, f)
+		}
+	}
+	if told != 1 {
+		t.Errorf("the run was read %d times, want once", told)
+	}
+	if _, err := h.Search(t.Context(), host.Search{Words: "!!"}); err != nil && tenon.ErrorCode(err) != tenon.CodeInvalid {
+		t.Error(err)
+	}
+	if _, err := h.Search(t.Context(), host.Search{Words: " "}); tenon.ErrorCode(err) != tenon.CodeInvalid {
+		t.Error(err)
+	}
+}
