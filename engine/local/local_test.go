@@ -37,6 +37,7 @@ func TestEngine(t *testing.T) {
 }
 
 func TestMain(m *testing.M) {
+	linearMain()
 	childMain()
 	goleak.VerifyTestMain(m)
 }
