@@ -81,6 +81,7 @@ func TestScript(t *testing.T) {
 			"hangup":    cmdHangup,
 			"full":      cmdFull,
 			"serve":     cmdServe,
+			"providers": cmdProviders,
 			"await":     cmdAwait,
 			"samelen":   cmdSamelen,
 			"capture":   cmdCapture,
