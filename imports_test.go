@@ -35,6 +35,7 @@ var arrows = map[string][]string{
 	"model/anthropic": {"model", "internal/sse"},
 	"model/gemini":    {"model"},
 	"model/openai":    {"model", "internal/sse"},
+	"model/react":     {"model"},
 	"model/script":    {"model"},
 	"record":          {"model", "model/anthropic"},
 
@@ -45,9 +46,9 @@ var arrows = map[string][]string{
 	"engine/local":      {"engine", "store"},
 	"engine/enginetest": {"engine"},
 
-	"config": {"agent", "catalog", "model", "policy", "servers"},
+	"config": {"agent", "catalog", "model", "model/react", "policy", "servers"},
 	"host": {"agent", "catalog", "config", "engine", "engine/local", "model", "model/anthropic", "model/gemini", "model/openai",
-		"model/script", "policy", "record", "servers", "store", "store/sqlite", "internal/patience"},
+		"model/react", "model/script", "policy", "record", "servers", "store", "store/sqlite", "internal/patience"},
 
 	"httpapi": {"agent", "engine", "host", "internal/sse"},
 
