@@ -81,6 +81,7 @@ type Handoff struct {
 	System     string `json:"system,omitempty"`
 	Tools      string `json:"tools,omitempty"` // digest of the tool snapshot
 	ToolChoice string `json:"tool_choice,omitempty"`
+	React      *React `json:"react,omitempty"`
 	Text       string `json:"text"` // the result of the call, for the model
 }
 
@@ -159,6 +160,7 @@ func (s *State) takeOver() {
 	s.handoff = nil
 	s.handedTo = h.Agent
 	s.spec.Agent, s.spec.Model, s.spec.System, s.spec.Tools, s.spec.ToolChoice = h.Agent, h.Model, h.System, h.Tools, h.ToolChoice
+	s.spec.React = h.React
 }
 
 // HandedOver is the agent that the conversation was last handed over to in this run

@@ -19,6 +19,18 @@ const (
 // DefaultState is the state of an agent that is configured to be in none.
 const DefaultState = "undefined"
 
+// The values of [Config.Mode].
+const (
+	ModeNative = "native" // tools in the form of the model's provider
+	ModeReact  = "react"  // tools in a text loop
+)
+
+// The values of [Config.Prompt] that are not a file.
+const (
+	PromptDefault    = "default"
+	PromptTrustGraph = "trustgraph"
+)
+
 // Config is one entry of `agents` in tenon.yaml. The comments on the fields
 // are the user's documentation.
 type Config struct {
@@ -26,8 +38,14 @@ type Config struct {
 	Description string `yaml:"description"`
 	// Entry of `models` to use.
 	Model string `yaml:"model" default:"first of models"`
+	// How tools are called: native, in the form of the model's provider, or react, in a text loop of thoughts, actions and observations that any model can follow. It stands above the model's `tool_mode`.
+	Mode string `yaml:"mode" enum:"native,react" default:"as the model's tool_mode says"`
 	// The system prompt.
 	Instructions Instructions `yaml:"instructions"`
+	// Template of the prompt in mode react: default, trustgraph, or a file (docs/react.md).
+	Prompt string `yaml:"prompt" default:"default"`
+	// Text that stands in the prompt in mode react.
+	AdditionalContext string `yaml:"additional_context"`
 	// Which tools the agent sees.
 	Tools Tools `yaml:"tools"`
 	// Groups of tools that the agent asks for; "*" is all, [] none.
@@ -42,6 +60,9 @@ type Config struct {
 	Limits Limits `yaml:"limits"`
 	// How a long conversation is made to fit the model.
 	Compaction Compaction `yaml:"compaction"`
+
+	// Template holds the text of the file that Prompt names, once it is read.
+	Template string `yaml:"-"`
 }
 
 // Instructions is the system prompt: a text or a file, not both.
@@ -132,6 +153,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.Tools.Include == nil {
 		c.Tools.Include = []string{"*"}
+	}
+	if c.Prompt == "" {
+		c.Prompt = PromptDefault
 	}
 	if c.ToolChoice == "" {
 		c.ToolChoice = ToolChoiceAuto

@@ -195,6 +195,7 @@ type Prompt struct {
 	Messages   []*tenon.Message
 	Tools      string // digest of the tool snapshot; empty: no tools
 	ToolChoice string
+	React      *React    // nil: the model calls tools itself
 	Deadline   time.Time // when the run's time is up; zero: never
 	Artifacts  bool      // there is a result that the model can read piece by piece
 	Budgets    Budgets   // that the request is charged to

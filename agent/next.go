@@ -61,6 +61,7 @@ func (s *State) Prompt() *Prompt {
 		Messages:   messages,
 		Tools:      s.spec.Tools,
 		ToolChoice: s.spec.ToolChoice,
+		React:      s.spec.React,
 		Artifacts:  s.artifacts,
 		Budgets:    s.spec.Budgets,
 		Tokens:     s.tokensNow(),

@@ -36,10 +36,18 @@ type Spec struct {
 	OnLimit      string            `json:"on_limit,omitempty"`   // fail, final_response, confirm
 	LimitPrompt  string            `json:"limit_prompt,omitempty"`
 	Compaction   Compaction        `json:"compaction,omitzero"`
+	React        *React            `json:"react,omitempty"`  // nil: the model calls tools itself
 	Grants       map[string]string `json:"grants,omitempty"` // of a run's caller: see DecideCommand
 	Depth        int               `json:"depth,omitempty"`  // how many agents called one another to get here
 	MaxDepth     int               `json:"max_depth,omitempty"`
 	Expires      time.Duration     `json:"expires,omitempty"` // nanoseconds that a question at a limit waits; 0: for ever
+}
+
+// React says that tools are called in a text loop, and how its prompt is written.
+type React struct {
+	Prompt   string `json:"prompt"`             // a built-in template, or the file that Template came from
+	Template string `json:"template,omitempty"` // the text of a template that is not built in
+	Context  string `json:"context,omitempty"`
 }
 
 // maxAttempts bounds how often one tool call is tried where repeating is safe.

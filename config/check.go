@@ -419,6 +419,11 @@ func (k *checker) agent(p string, a agent.Config) {
 			k.bad(p+".instructions.file", "", "%s", reason(err))
 		}
 	}
+	if a.Prompt != "" && a.Prompt != agent.PromptDefault && a.Prompt != agent.PromptTrustGraph {
+		if _, err := template(a.Prompt); err != nil {
+			k.bad(p+".prompt", "default, trustgraph, or a file with a text/template", "%s", reason(err))
+		}
+	}
 	for i, to := range a.Handoffs {
 		if _, ok := k.c.Agents[to]; !ok {
 			k.bad(index(p+".handoffs", i), k.hintFor(to, "agents"), "no agent '%s'", to)

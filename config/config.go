@@ -13,6 +13,7 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/model"
+	"github.com/tenonhq/tenon/model/react"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
 )
@@ -212,7 +213,7 @@ func (c *Config) Model(ctx context.Context, name string) (model.Config, error) {
 
 // Agent returns an agent's entry: its limits stand above the global ones, its
 // model is filled in where there is one, and Instructions.Text holds the text
-// of its file. The name "" is the entry default, else the only entry, else an
+// of its file, as Template does for the prompt. The name "" is the entry default, else the only entry, else an
 // agent made of defaults. The error has code not_found or config.
 func (c *Config) Agent(name string) (agent.Config, error) {
 	all := c.AgentNames()
@@ -238,7 +239,27 @@ func (c *Config) Agent(name string) (agent.Config, error) {
 		}
 		a.Instructions.Text = string(b)
 	}
+	if a.Prompt == agent.PromptDefault || a.Prompt == agent.PromptTrustGraph || a.Template != "" {
+		return a, nil
+	}
+	text, err := template(a.Prompt)
+	if a.Template = text; err != nil {
+		return a, &tenon.Error{Code: tenon.CodeConfig, Err: err, Message: fmt.Sprintf("agents.%s.prompt: %s", name, reason(err))}
+	}
 	return a, nil
+}
+
+// maxTemplate bounds a template in bytes: each run keeps the one that it began with.
+const maxTemplate = 64 << 10
+
+// template reads the file of a prompt and tries it out.
+func template(file string) (string, error) {
+	b, err := readFile(file, maxTemplate)
+	if err != nil {
+		return "", err
+	}
+	_, err = react.New(react.Config{Template: string(b)})
+	return string(b), err
 }
 
 // variable looks a name up where the file's variables are looked up.

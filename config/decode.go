@@ -266,7 +266,7 @@ func (d *decoder) text(n *node, p place, v reflect.Value, f field) {
 	if expands[p.pattern] && !d.off {
 		s = d.vars.expand(s, n, p.path, d.sink)
 	}
-	if isPath[p.pattern] {
+	if isPath[p.pattern] && !slices.Contains(words[p.pattern], s) {
 		s = d.vars.resolve(s, n.src)
 	}
 	if len(f.enum) > 0 && !slices.Contains(f.enum, s) {

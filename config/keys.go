@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
 )
 
 // expands holds the patterns of the values in which variables are expanded.
@@ -13,7 +14,7 @@ var expands = map[string]bool{
 	"servers.NAME.command": true, "servers.NAME.args[]": true, "servers.NAME.cwd": true, "servers.NAME.env.NAME": true,
 	"servers.NAME.env_file": true, "servers.NAME.url": true, "servers.NAME.headers.NAME": true, "servers.NAME.auth.header": true,
 	"models.NAME.base_url": true, "models.NAME.headers.NAME": true, "models.NAME.path": true,
-	"agents.NAME.instructions.file": true, "store.path": true, "secrets.NAME.file": true, "prices": true,
+	"agents.NAME.instructions.file": true, "agents.NAME.prompt": true, "store.path": true, "secrets.NAME.file": true, "prices": true,
 	"servers.NAME.roots[]": true,
 }
 
@@ -21,9 +22,12 @@ var expands = map[string]bool{
 // folder, and a relative path is relative to the folder of its file.
 var isPath = map[string]bool{
 	"servers.NAME.cwd": true, "servers.NAME.env_file": true, "models.NAME.path": true, "agents.NAME.instructions.file": true,
-	"prices": true, "store.path": true, "secrets.NAME.file": true, "models.NAME.api_key.file": true, "servers.NAME.auth.secret.file": true,
+	"agents.NAME.prompt": true, "prices": true, "store.path": true, "secrets.NAME.file": true, "models.NAME.api_key.file": true, "servers.NAME.auth.secret.file": true,
 	"servers.NAME.roots[]": true,
 }
+
+// words holds the values of paths that are no files.
+var words = map[string][]string{"agents.NAME.prompt": {agent.PromptDefault, agent.PromptTrustGraph}}
 
 // bounds holds the least and the largest number of keys whose structs do not
 // say it by tags.
@@ -46,7 +50,7 @@ var laterKeys = map[string][]string{
 	"policy.Block": {"max_calls", "rate", "concurrency", "result_bytes", "result_tokens", "on_large_result", "cache",
 		"redact", "cost"},
 	"policy.Config": {"commands", "urls", "rules", "groups", "pins", "env_unresolved", "literal_secrets"},
-	"agent.Config": {"mode", "prompt", "additional_context", "data_inputs", "data_message_prefix",
+	"agent.Config": {"data_inputs", "data_message_prefix",
 		"history", "errors", "response_format", "policy"},
 	"agent.Limits":     {"limit_prompt", "tokens", "cost"},
 	"config.Store":     {"dsn", "audit", "redact"},

@@ -41,7 +41,7 @@ func (h *Host) doModel(ctx context.Context, run string, a engine.Attempt, emit f
 	if err != nil {
 		return nil, err
 	}
-	m, err := h.models.get(ctx, p.Model)
+	m, err := h.modelOf(ctx, p)
 	if err != nil {
 		return []tenon.Event{h.failed(a.Step, err, false, 0)}, nil
 	}
@@ -55,7 +55,7 @@ func (h *Host) doModel(ctx context.Context, run string, a engine.Attempt, emit f
 		ctx, cancel = context.WithDeadline(ctx, p.Deadline)
 		defer cancel()
 	}
-	req := &tenon.Request{System: p.System, Messages: p.Messages, Tools: h.offered(snapshot, p.Model), ToolChoice: p.ToolChoice}
+	req := &tenon.Request{System: p.System, Messages: p.Messages, Tools: h.offeredIn(snapshot, p), ToolChoice: p.ToolChoice}
 	h.log.Info("Sending request to provider: "+m.Name(), "run", run, "step", a.Step, "tools", len(req.Tools))
 	start := time.Now()
 	r, err := h.generate(ctx, m, req, run, a.Step, emit)

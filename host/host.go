@@ -103,6 +103,7 @@ type Host struct {
 
 	samplings rates // answers of models that servers got
 	gates     gates
+	prompts   prompts
 
 	mu        sync.Mutex
 	snapshots map[string]*catalog.Snapshot // by digest

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/record"
 )
@@ -187,6 +188,14 @@ func (m *models) get(ctx context.Context, name string) (opened, error) {
 	}
 	m.open[name] = o
 	return o, nil
+}
+
+// mode says how the tools of a model are called where its agent does not say it.
+func (m *models) mode(name string) string {
+	if c, err := m.config(context.Background(), name); err == nil && c.ToolMode == model.ToolsReact {
+		return agent.ModeReact
+	}
+	return agent.ModeNative
 }
 
 // takesTools reports whether a model is to be offered tools.

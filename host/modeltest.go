@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/model"
+	"github.com/tenonhq/tenon/model/react"
 )
 
 // The values of [ModelInfo.From].
@@ -187,6 +189,11 @@ func (h *Host) testable(ctx context.Context, name string) (tenon.Model, bool, er
 	c.Retries = &none
 	h.redactor.Add(c.APIKey)
 	m, err := h.models.adapter(c)
+	if err == nil && c.ToolMode == model.ToolsReact {
+		var prompt *react.Prompt
+		prompt, err = h.prompts.get(agent.React{Prompt: agent.PromptDefault})
+		m.Model = react.Wrap(m.Model, prompt)
+	}
 	return m, c.ToolMode != model.ToolsNone, err
 }
 

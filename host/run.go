@@ -26,6 +26,7 @@ type Question struct {
 	NoTools    bool
 	ToolChoice string          // auto, any, none or an exposed name; empty: the agent's
 	MaxTurns   int             // 0: the agent's
+	Mode       string          // native or react; empty: the agent's
 	Principal  tenon.Principal // whose run it is; empty: the local user's
 	// Grant, if set, allows beforehand what would ask; it is who the journal
 	// names as having decided.
@@ -105,6 +106,9 @@ func (h *Host) agentSpec(ctx context.Context, name string, a agent.Config, q Que
 	if spec.Model, err = h.models.choose(ctx, q.Model, a.Model); err != nil {
 		return spec, nil, nil, err
 	}
+	if spec.React, err = h.reactSpec(q, a, spec.Model); err != nil {
+		return spec, nil, nil, err
+	}
 	if err := h.checkPrice(ctx, &spec); err != nil {
 		return spec, nil, nil, err
 	}
@@ -151,7 +155,7 @@ func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agen
 	if q.NoTools || !a.Tools.IsEnabled() || len(h.toolsets) <= 1 {
 		return nil, nil, nil
 	}
-	if !h.models.takesTools(spec.Model) {
+	if spec.React == nil && !h.models.takesTools(spec.Model) {
 		h.log.Warn("MCP tools not enabled for provider", "model", spec.Model)
 		return nil, nil, nil
 	}

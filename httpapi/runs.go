@@ -21,6 +21,7 @@ type StartRequest struct {
 	NoTools    bool   `json:"no_tools,omitempty"`
 	ToolChoice string `json:"tool_choice,omitempty"`
 	MaxTurns   int    `json:"max_turns,omitempty"`
+	Mode       string `json:"mode,omitempty"` // native or react; empty: the agent's
 	// Yes allows beforehand every tool call that would ask; the value is who the
 	// journal names.
 	Yes string `json:"yes,omitempty"`
@@ -94,7 +95,7 @@ func (a *api) start(w http.ResponseWriter, req *http.Request) error {
 		key = string(tenon.PrincipalLocal) + "/" + key
 	}
 	run, problems, again, err := a.h.StartOnce(req.Context(), key, host.Question{Text: q.Question, Agent: q.Agent, Session: q.Session, Fork: q.Fork,
-		Model: q.Model, NoTools: q.NoTools, ToolChoice: q.ToolChoice, MaxTurns: q.MaxTurns, Grant: q.Yes})
+		Model: q.Model, NoTools: q.NoTools, ToolChoice: q.ToolChoice, MaxTurns: q.MaxTurns, Mode: q.Mode, Grant: q.Yes})
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 const (
 	ToolsAuto   = "auto"
 	ToolsNative = "native"
+	ToolsReact  = "react"
 	ToolsNone   = "none"
 )
 
@@ -44,8 +45,8 @@ type Config struct {
 	Timeout time.Duration `yaml:"timeout" default:"120s"`
 	// Attempts after the first one, on lost connections and on status 408, 409, 429 and 5xx.
 	Retries *int `yaml:"retries" min:"0" max:"10" default:"2"`
-	// How tools are offered: native (the provider's own form) or none; auto asks the provider table.
-	ToolMode string `yaml:"tool_mode" enum:"auto,native,none" later:"react" default:"auto"`
+	// How tools are offered: native (the provider's own form), react (a text loop, for models that cannot call tools) or none; auto asks the provider table. `mode` of an agent stands above it.
+	ToolMode string `yaml:"tool_mode" enum:"auto,native,react,none" default:"auto"`
 	// script: file of steps, same as `--model script:FILE`.
 	Path string `yaml:"path"`
 	// What the model's tokens cost; see also prices. `price: {}` is a model that costs nothing.
@@ -127,9 +128,9 @@ func (c Config) Check() error {
 		return bad("top_p", "%g is not within 0 to 1", *c.TopP)
 	}
 	switch c.ToolMode {
-	case "", ToolsAuto, ToolsNative, ToolsNone:
+	case "", ToolsAuto, ToolsNative, ToolsReact, ToolsNone:
 	default:
-		return bad("tool_mode", "'%s' is none of auto, native, none", c.ToolMode)
+		return bad("tool_mode", "'%s' is none of auto, native, react, none", c.ToolMode)
 	}
 	if c.BaseURL != "" {
 		u, err := url.Parse(c.BaseURL)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/host"
 )
 
@@ -16,7 +17,7 @@ type asking struct {
 	agent, session, model string
 	fork, noTools, yes    bool
 	maxTurns              int
-	toolChoice            string
+	toolChoice, mode      string
 	record, replay        string
 }
 
@@ -32,6 +33,7 @@ func (q *asking) flags(a *app, cmd *cobra.Command) {
 	waitFlag(a, f)
 	f.IntVar(&q.maxTurns, "max-turns", 0, "model requests at most, `N` (default: limits.max_turns)")
 	f.StringVar(&q.toolChoice, "tool-choice", "", "auto, any, none, or the `NAME` of the tool that must be called")
+	f.StringVar(&q.mode, "mode", "", "how tools are called: native, or react, a text loop for models that cannot call them (`MODE`; default: the agent's)")
 	f.StringVar(&q.record, "record", "", "write the model's traffic to cassettes in `FOLDER`")
 	f.StringVar(&q.replay, "replay", "", "answer the model's requests from the cassettes in `FOLDER`")
 }
@@ -45,6 +47,8 @@ func (q *asking) check(cmd *cobra.Command) error {
 	switch {
 	case cmd.Flags().Changed("max-turns") && q.maxTurns < 1:
 		return usage(cmd, "--max-turns must be at least 1")
+	case q.mode != "" && q.mode != agent.ModeNative && q.mode != agent.ModeReact:
+		return usage(cmd, "--mode is native or react, not '%s'", q.mode)
 	case q.record != "" && q.replay != "":
 		return usage(cmd, "--record and --replay exclude each other")
 	case cmd.Flags().Changed("session") && q.session == "":
@@ -63,7 +67,7 @@ func (q *asking) opening(text string) opening {
 const byYes = "--yes"
 
 func (q *asking) question(text string) host.Question {
-	question := host.Question{Text: text, Agent: q.agent, Session: q.session, Fork: q.fork, NoTools: q.noTools, ToolChoice: q.toolChoice, MaxTurns: q.maxTurns}
+	question := host.Question{Text: text, Agent: q.agent, Session: q.session, Fork: q.fork, NoTools: q.noTools, ToolChoice: q.toolChoice, MaxTurns: q.maxTurns, Mode: q.mode}
 	if q.yes {
 		question.Grant = byYes
 	}
@@ -71,7 +75,7 @@ func (q *asking) question(text string) host.Question {
 }
 
 func newRun(a *app) *cobra.Command {
-	q, d := &asking{}, &detachFlags{}
+	q, d, show := &asking{}, &detachFlags{}, false
 	cmd := &cobra.Command{
 		Use:   "run [flags] QUESTION|-",
 		Short: "Ask an agent, which answers with the tools of the configured servers",
@@ -91,9 +95,18 @@ func newRun(a *app) *cobra.Command {
 			if err := cmp.Or(q.check(cmd), d.check(cmd, q)); err != nil {
 				return err
 			}
+			if show && d.detach {
+				return usage(cmd, "--print-prompt asks nothing, so there is nothing to detach")
+			}
+			if show && len(args) == 0 {
+				return a.printPrompt(cmd.Context(), q, "")
+			}
 			text, err := a.argument(cmd, args, "the question")
 			if err != nil {
 				return err
+			}
+			if show {
+				return a.printPrompt(cmd.Context(), q, text)
 			}
 			if d.detach {
 				return a.detach(cmd.Context(), q, d.key, text)
@@ -103,6 +116,7 @@ func newRun(a *app) *cobra.Command {
 	}
 	q.flags(a, cmd)
 	d.flags(cmd)
+	cmd.Flags().BoolVar(&show, "print-prompt", false, "print what the model would be asked, and ask nothing; the question may be left out")
 	return cmd
 }
 

@@ -121,9 +121,6 @@ func (m *Model) position(msgs []*tenon.Message) (conv, step int, err error) {
 }
 
 func markOf(msg *tenon.Message) (mark, bool) {
-	if msg.Role != tenon.RoleAssistant {
-		return mark{}, false
-	}
 	for _, p := range msg.Parts {
 		var mk mark
 		if p.Type == tenon.PartOpaque && p.Wire == model.WireScript && json.Unmarshal(p.Raw, &mk) == nil &&
