@@ -59,7 +59,7 @@ race:
 
 # The long crash tests.
 kills:
-	TENON_KILLS=$(KILLS) TENON_HISTORIES=1000 go test -count=1 -timeout 40m ./internal/kill ./engine/local ./store/sqlite
+	TENON_KILLS=$(KILLS) TENON_HISTORIES=1000 TENON_POINTS=all go test -count=1 -timeout 40m ./internal/kill ./engine/local ./store/sqlite
 
 # Seeded schedules of everything that can happen to a run.
 schedules:

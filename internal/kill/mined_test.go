@@ -1,0 +1,188 @@
+package kill
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/store"
+)
+
+// mines are the points at which a process can be told to die: before and after
+// every durable write of the store and every effect of a tool or a model. A point
+// has a name and a number: Append:started#2+ is after the second append of a start.
+type mines struct {
+	mu   sync.Mutex
+	at   string // where this process dies; empty: nowhere
+	log  *os.File
+	seen map[string]int
+}
+
+// pass goes through both sides of a boundary.
+func (m *mines) pass(name string, does func() error) error {
+	m.mu.Lock()
+	m.seen[name]++
+	name = fmt.Sprintf("%s#%d", name, m.seen[name])
+	m.mu.Unlock()
+	m.point(name + "-")
+	err := does()
+	m.point(name + "+")
+	return err
+}
+
+func (m *mines) point(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if name == m.at {
+		fmt.Fprintln(m.log, "dies", name)
+		p, _ := os.FindProcess(os.Getpid()) // this one
+		_ = p.Kill()
+		select {} // until it has happened; nobody else passes a point
+	}
+	fmt.Fprintln(m.log, "point", name)
+}
+
+// mined is a store whose writes are points. It names every method of a store, so
+// that a new one cannot be forgotten: reads are handed on, writes are mined.
+type mined struct {
+	s store.Store
+	m *mines
+}
+
+func (s *mined) Append(ctx context.Context, a store.Append) error {
+	var kinds []string
+	for _, e := range a.Events {
+		if n := len(kinds); n == 0 || kinds[n-1] != e.Kind {
+			kinds = append(kinds, e.Kind)
+		}
+	}
+	if len(kinds) == 0 {
+		kinds = []string{"row"}
+	}
+	return s.m.pass("Append:"+strings.Join(kinds, ","), func() error { return s.s.Append(ctx, a) })
+}
+
+func (s *mined) PutSignal(ctx context.Context, g store.Signal) (got store.Signal, err error) {
+	err = s.m.pass("PutSignal:"+g.Kind, func() error { got, err = s.s.PutSignal(ctx, g); return err })
+	return got, err
+}
+
+func (s *mined) SettleSignal(ctx context.Context, id string, seq uint64) error {
+	return s.m.pass("SettleSignal", func() error { return s.s.SettleSignal(ctx, id, seq) })
+}
+
+func (s *mined) PutSession(ctx context.Context, v tenon.Session) error {
+	return s.m.pass("PutSession", func() error { return s.s.PutSession(ctx, v) })
+}
+
+func (s *mined) DeleteSession(ctx context.Context, id string) error {
+	return s.m.pass("DeleteSession", func() error { return s.s.DeleteSession(ctx, id) })
+}
+
+func (s *mined) PutBlob(ctx context.Context, run string, data []byte) (digest string, err error) {
+	err = s.m.pass("PutBlob", func() error { digest, err = s.s.PutBlob(ctx, run, data); return err })
+	return digest, err
+}
+
+func (s *mined) PutGrant(ctx context.Context, g store.Grant) error {
+	return s.m.pass("PutGrant", func() error { return s.s.PutGrant(ctx, g) })
+}
+
+func (s *mined) DeleteGrant(ctx context.Context, p tenon.Principal, server, remote string) error {
+	return s.m.pass("DeleteGrant", func() error { return s.s.DeleteGrant(ctx, p, server, remote) })
+}
+
+func (s *mined) Reserve(ctx context.Context, run, id string, c []store.Charge) (b []store.Balance, err error) {
+	err = s.m.pass("Reserve", func() error { b, err = s.s.Reserve(ctx, run, id, c); return err })
+	return b, err
+}
+
+func (s *mined) Settle(ctx context.Context, run, id string, amounts []int64) error {
+	return s.m.pass("Settle", func() error { return s.s.Settle(ctx, run, id, amounts) })
+}
+
+func (s *mined) Release(ctx context.Context, run string) error {
+	return s.m.pass("Release", func() error { return s.s.Release(ctx, run) })
+}
+
+func (s *mined) PutText(ctx context.Context, run string, upTo uint64, texts []store.Text) error {
+	return s.m.pass("PutText", func() error { return s.s.PutText(ctx, run, upTo, texts) })
+}
+
+func (s *mined) Acquire(run string) (release func(), ok bool, err error) {
+	err = s.m.pass("Acquire", func() error { release, ok, err = s.s.Acquire(run); return err })
+	return release, ok, err
+}
+
+func (s *mined) Close() error { return s.m.pass("Close", s.s.Close) }
+
+// unmined are the writes that the scenario of [TestPoints] does not come by, with
+// the test that does.
+var unmined = map[string]string{
+	"DeleteSession": "store/sqlite.TestDeletedIsGone: one transaction",
+	"Release":       "store/sqlite.TestStore: a host leaves it to the leases",
+}
+
+// writes are the methods of mined that are points, by what its source says: all
+// but those that only hand on.
+func writes() (names []string) {
+	reads := map[string]bool{"Events": true, "Run": true, "Runs": true, "Signals": true, "Signal": true, "Settled": true, "Session": true, "Sessions": true,
+		"Blob": true, "Grants": true, "Balances": true, "Held": true, "Changed": true, "Unindexed": true, "Search": true}
+	t := reflect.TypeFor[store.Store]()
+	for i := range t.NumMethod() {
+		if name := t.Method(i).Name; !reads[name] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// The reads.
+
+func (s *mined) Events(ctx context.Context, run string, after uint64, limit int) ([]tenon.Event, error) {
+	return s.s.Events(ctx, run, after, limit)
+}
+func (s *mined) Run(ctx context.Context, id string) (tenon.Run, error) { return s.s.Run(ctx, id) }
+func (s *mined) Runs(ctx context.Context, f store.RunFilter) ([]tenon.Run, error) {
+	return s.s.Runs(ctx, f)
+}
+func (s *mined) Signals(ctx context.Context, run string) ([]store.Signal, error) {
+	return s.s.Signals(ctx, run)
+}
+func (s *mined) Signal(ctx context.Context, id string) (store.Signal, error) {
+	return s.s.Signal(ctx, id)
+}
+func (s *mined) Settled(ctx context.Context, run, step, kind string) (store.Signal, error) {
+	return s.s.Settled(ctx, run, step, kind)
+}
+func (s *mined) Session(ctx context.Context, id string) (tenon.Session, error) {
+	return s.s.Session(ctx, id)
+}
+func (s *mined) Sessions(ctx context.Context, f store.SessionFilter) ([]tenon.Session, error) {
+	return s.s.Sessions(ctx, f)
+}
+func (s *mined) Blob(ctx context.Context, digest string) ([]byte, error) {
+	return s.s.Blob(ctx, digest)
+}
+func (s *mined) Grants(ctx context.Context, p tenon.Principal) ([]store.Grant, error) {
+	return s.s.Grants(ctx, p)
+}
+func (s *mined) Balances(ctx context.Context, prefix string) ([]store.Balance, error) {
+	return s.s.Balances(ctx, prefix)
+}
+func (s *mined) Unindexed(ctx context.Context, limit int) ([]store.Gap, error) {
+	return s.s.Unindexed(ctx, limit)
+}
+func (s *mined) Search(ctx context.Context, f store.SearchFilter) ([]store.Hit, error) {
+	return s.s.Search(ctx, f)
+}
+func (s *mined) Held(run string) (bool, error) { return s.s.Held(run) }
+func (s *mined) Changed(ctx context.Context) <-chan struct{} {
+	return s.s.Changed(ctx)
+}
+
+var _ store.Store = (*mined)(nil)

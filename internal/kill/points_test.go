@@ -1,0 +1,428 @@
+package kill
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/model"
+	"github.com/tenonhq/tenon/model/script"
+	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/sqlite"
+)
+
+const (
+	envPoint  = "TENON_POINT"  // makes the test binary the process that dies at this point; "-": at none
+	envPoints = "TENON_POINTS" // "all": TestPoints takes every one
+	envHome   = "TENON_POINT_HOME"
+	fewPoints = 10 // of a TestPoints that takes a part
+)
+
+func TestMain(m *testing.M) {
+	if at := os.Getenv(envPoint); at != "" {
+		if err := pointsMain(at, os.Getenv(envHome)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// What the scenario's models say: calls at a time that may and may not be repeated,
+// one that a person allows for good, an agent that another one asks, and a
+// conversation that is summed up on the way.
+const (
+	leadScript = `steps:
+  - calls: [{name: safe, arguments: {}}, {name: unsafe, arguments: {}}, {name: unsafe, arguments: {}}]
+  - calls: [{name: asked, arguments: {}}]
+  - calls: [{name: help, arguments: {message: please}}, {name: unsafe, arguments: {}}]
+  - text: all done
+`
+	helperScript = `steps:
+  - calls: [{name: unsafe, arguments: {}}, {name: safe, arguments: {}}]
+  - text: helped
+`
+	leadCalls = 6
+)
+
+// sums is a model that answers a request for a summary, and hands on all others.
+type sums struct {
+	tenon.Model
+	m *mines
+}
+
+func (s sums) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[tenon.Delta, error] {
+	return func(yield func(tenon.Delta, error) bool) {
+		_ = s.m.pass("model", func() error {
+			if last := req.Messages[len(req.Messages)-1].Text(); strings.HasPrefix(last, "<conversation>") {
+				yield(tenon.Delta{Kind: tenon.DeltaResponse, Response: &tenon.Response{Stop: tenon.StopEnd, Usage: &tenon.Usage{Input: 5, Output: 5},
+					Message: &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{{Type: tenon.PartText, Text: "the gist"}}}}}, nil)
+				return nil
+			}
+			for d, err := range s.Model.Generate(ctx, req) {
+				if !yield(d, err) {
+					break
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// works is a toolset whose calls leave a line with their key.
+type works struct {
+	m       *mines
+	mu      sync.Mutex
+	effects *os.File
+}
+
+func (w *works) Tools(context.Context) ([]tenon.Tool, error) {
+	yes, no, object := true, false, json.RawMessage(`{"type":"object"}`)
+	return []tenon.Tool{
+		{Remote: "safe", Input: object, Annotations: tenon.Annotations{Idempotent: &yes, ReadOnly: &no}},
+		{Remote: "unsafe", Input: object, Annotations: tenon.Annotations{Idempotent: &no, ReadOnly: &no}},
+		{Remote: "asked", Input: object, Annotations: tenon.Annotations{Idempotent: &no, ReadOnly: &no}},
+	}, nil
+}
+
+func (w *works) Call(_ context.Context, c tenon.Call) (*tenon.Result, error) {
+	err := w.m.pass("effect:"+c.Tool, func() error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		_, err := fmt.Fprintln(w.effects, c.Key)
+		return err
+	})
+	return &tenon.Result{Content: []tenon.Content{tenon.Text("done " + strings.Repeat("x", 600))}}, err
+}
+
+// pointsMain is the process that dies: it takes the scenario from wherever it is to
+// its end.
+func pointsMain(at, home string) error {
+	ctx := context.Background()
+	log, err := os.OpenFile(filepath.Join(home, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	effects, err := os.OpenFile(filepath.Join(home, "effects"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	m := &mines{at: at, log: log, seen: map[string]int{}}
+	h, err := openMined(ctx, home, m, &works{m: m, effects: effects})
+	if err != nil {
+		return err
+	}
+	session := ""
+	for i, question := range []string{"go", "once more"} {
+		key := fmt.Sprint("key", i)
+		run, _, again, err := h.StartOnce(ctx, key, host.Question{Text: question, Agent: "lead", Session: session})
+		if err != nil {
+			return err
+		}
+		session = run.Session
+		if again && !run.State.Ended() {
+			if err := h.Resume(ctx, run.ID); err != nil {
+				return err
+			}
+		}
+		if err := toItsEnd(ctx, h, run.ID); err != nil {
+			return err
+		}
+	}
+	if err := afterwards(ctx, h, session); err != nil {
+		return err
+	}
+	return h.Close()
+}
+
+// afterwards does what people do with a session.
+func afterwards(ctx context.Context, h *host.Host, session string) error {
+	if _, err := h.RenameSession(ctx, session, "a name"); err != nil {
+		return err
+	}
+	if _, err := h.Search(ctx, host.Search{Words: "please"}); err != nil {
+		return err
+	}
+	grants, err := h.Grants(ctx, tenon.PrincipalLocal)
+	if err != nil {
+		return err
+	}
+	for _, g := range grants {
+		if err := h.Revoke(ctx, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func openMined(ctx context.Context, home string, m *mines, w *works) (*host.Host, error) {
+	st, err := sqlite.Open(ctx, sqlite.Config{Path: filepath.Join(home, "tenon.db")})
+	if err != nil {
+		return nil, err
+	}
+	models := map[string]tenon.Model{}
+	for name, steps := range map[string]string{"lead": leadScript, "helper": helperScript} {
+		file := filepath.Join(home, name+".yaml")
+		if err := os.WriteFile(file, []byte(steps), 0o600); err != nil {
+			return nil, err
+		}
+		s, err := script.New(model.Config{Name: name, Provider: "script", Path: file})
+		if err != nil {
+			return nil, err
+		}
+		models[name] = sums{s, m}
+	}
+	return host.Open(ctx, host.Config{
+		Config: &config.Config{
+			Agents: map[string]agent.Config{
+				"lead":   agent.Config{Model: "lead", Compaction: agent.Compaction{At: 20, Keep: 1, ClearAt: 10, KeepResults: 1}}.WithDefaults(),
+				"helper": agent.Config{Model: "helper", Description: "helps"}.WithDefaults(),
+			},
+			Tools: map[string]catalog.Tool{
+				"help":   {Kind: catalog.KindAgent, Agent: "helper"},
+				"safe":   {Server: "works", RemoteName: "safe", Policy: policy.Block{Approval: "never"}},
+				"unsafe": {Server: "works", RemoteName: "unsafe", Policy: policy.Block{Approval: "never"}},
+				"asked":  {Server: "works", RemoteName: "asked", Policy: policy.Block{Approval: "always", ResultBytes: 500}},
+			},
+			Budgets: agent.Budgets{Day: agent.Budget{ToolCalls: 1000, Tokens: 1_000_000}, Session: agent.Budget{Turns: 1000}},
+		},
+		Store: &mined{st, m}, Models: models, Toolsets: map[string]tenon.Toolset{"works": w},
+		LookupEnv: func(string) (string, bool) { return "", false }})
+}
+
+// toItsEnd follows a run, allows what it waits for, and says each event that it
+// hears of.
+func toItsEnd(ctx context.Context, h *host.Host, run string) error {
+	for {
+		waits := false
+		for e, err := range h.Events(ctx, run, 0) {
+			if err != nil {
+				return err
+			}
+			if waits = e.Kind == engine.EventWaiting; e.Seq > 0 {
+				_ = json.NewEncoder(os.Stdout).Encode(event{Run: e.Run, Seq: e.Seq, Step: e.Step, Kind: e.Kind, Data: e.Data})
+			}
+		}
+		if !waits {
+			return nil
+		}
+		asked, err := h.Awaited(ctx, run)
+		if err != nil {
+			return err
+		}
+		for _, a := range asked {
+			if _, err := h.Decide(ctx, a.Run, a.Step, agent.Ruling{Verdict: tenon.Allow, By: "ann", Remember: agent.RememberAlways}); err != nil && tenon.ErrorCode(err) != tenon.CodeConflict {
+				return err
+			}
+		}
+		if err := h.Resume(ctx, run); err != nil {
+			return err
+		}
+	}
+}
+
+// TestPoints kills the process before and after every durable write and every
+// effect of a scenario, and each time once more in the recovery. The points are
+// those that the scenario comes by, and every write of a store has to be among
+// them.
+func TestPoints(t *testing.T) {
+	begun := time.Now()
+	points := newScene(t).walk(t)
+	for _, name := range writes() {
+		if _, elsewhere := unmined[name]; !elsewhere && !slices.ContainsFunc(points, func(p string) bool { return strings.HasPrefix(p, name+"#") || strings.HasPrefix(p, name+":") }) {
+			t.Errorf("no point of the scenario is in %s of a store: it can be killed there unseen", name)
+		}
+	}
+	all := len(points)
+	if os.Getenv(envPoints) != "all" {
+		begin := int(time.Now().UnixNano()) % len(points)
+		var few []string
+		for i := range fewPoints {
+			few = append(few, points[(begin+i*len(points)/fewPoints)%len(points)])
+		}
+		points = few
+	}
+	var died, twice, unknown int
+	for i, point := range points {
+		s := newScene(t)
+		if !s.live(t, point) {
+			continue // calls at a time may come by in another order
+		}
+		died++
+		if s.live(t, points[(i*7+3)%len(points)]) || s.live(t, "Append:interrupted,unknown#1+") {
+			twice++
+		}
+		s.live(t, "-")
+		unknown += s.check(t, point)
+		if t.Failed() {
+			t.Fatalf("after a kill at %s:\n%s", point, s.log(t))
+		}
+	}
+	if died < len(points)*3/4 {
+		t.Errorf("of %d points only %d were met", len(points), died)
+	}
+	t.Logf("%s: %d of %d points, a kill at %d of them and again in the recovery of %d: 0 acknowledged events lost, 0 finished calls repeated, %d unknown",
+		time.Since(begun).Round(time.Millisecond), len(points), all, died, twice, unknown)
+}
+
+// scene is a home of its own, with all that its processes said.
+type scene struct {
+	home string
+	said []event
+}
+
+func newScene(t *testing.T) *scene { return &scene{home: t.TempDir()} }
+
+// walk has the scenario go through and returns the points that it came by.
+func (s *scene) walk(t *testing.T) (points []string) {
+	t.Helper()
+	s.live(t, "-")
+	s.check(t, "-")
+	for line := range strings.Lines(s.log(t)) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "point "); ok {
+			points = append(points, name)
+		}
+	}
+	return points
+}
+
+func (s *scene) log(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(s.home, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// live runs one process and reports whether it died at its point.
+func (s *scene) live(t *testing.T, point string) (died bool) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, exe)
+	cmd.Env = append(os.Environ(), envPoint+"="+point, envHome+"="+s.home)
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
+	err = cmd.Run()
+	for line := range strings.Lines(out.String()) {
+		var e event
+		if strings.HasSuffix(line, "\n") && json.Unmarshal([]byte(line), &e) == nil {
+			s.said = append(s.said, e)
+		}
+	}
+	var exit *exec.ExitError
+	died = strings.HasSuffix(strings.TrimSpace(s.log(t)), "dies "+point)
+	if err != nil && (!errors.As(err, &exit) || !died) {
+		t.Fatalf("the process that was to die at %s: %v\n%s\n%s", point, err, stderr.String(), s.log(t))
+	}
+	return died
+}
+
+// check holds the journals against what was said and done.
+func (s *scene) check(t *testing.T, point string) (unknown int) {
+	t.Helper()
+	st, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(s.home, "tenon.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = st.Close() }() // only read
+	rows, err := st.Runs(t.Context(), store.RunFilter{Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := os.ReadFile(filepath.Join(s.home, "effects"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	effects := map[string]int{}
+	for _, key := range strings.Fields(string(done)) {
+		effects[key]++
+	}
+	calls, results := 0, 0
+	journals := map[string][]event{}
+	for _, row := range rows {
+		if row.State != tenon.RunCompleted {
+			t.Errorf("%s: run %s is %s", point, row.ID, row.State)
+		}
+		events, err := st.Events(t.Context(), row.ID, 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			if len(e.Data) == 0 {
+				e.Data = json.RawMessage("null") // as it was said
+			}
+			journals[row.ID] = append(journals[row.ID], event{Run: e.Run, Seq: e.Seq, Step: e.Step, Kind: e.Kind, Data: e.Data})
+		}
+		for step, c := range callsOf(t, row.ID, journals[row.ID]) {
+			did := effects[row.ID+"/"+step]
+			delete(effects, row.ID+"/"+step)
+			if len(c.ends) != 1 || c.startAfterEnd || did > c.starts {
+				t.Errorf("%s: run %s: step %s (%s, %d starts, ends %v) took effect %d times", point, row.ID, step, c.tool, c.starts, c.ends, did)
+				continue
+			}
+			if c.tool != "help" {
+				calls++
+			}
+			switch end := c.ends[0]; {
+			case c.tool == "help" && end != "result", c.tool == "safe" && end != "result":
+				t.Errorf("%s: run %s: step %s (%s) ended as %s", point, row.ID, step, c.tool, end)
+			case c.tool == "help":
+			case c.tool != "safe" && did > 1, end == "result" && did == 0, end == "failed":
+				t.Errorf("%s: run %s: step %s (%s) ended as %s and took effect %d times", point, row.ID, step, c.tool, end, did)
+			case end == "unknown":
+				unknown++
+			default:
+				results++
+			}
+		}
+	}
+	if want := 2*(leadCalls-1) + 2*2; len(rows) != 4 || calls != want {
+		t.Errorf("%s: %d runs with %d calls of tools, want 4 with %d", point, len(rows), calls, want)
+	}
+	for key, n := range effects {
+		t.Errorf("%s: %s took effect %d times and stands in no journal", point, key, n)
+	}
+	for _, e := range s.said {
+		if j := journals[e.Run]; e.Seq > uint64(len(j)) || !same(e, j[e.Seq-1]) {
+			t.Errorf("%s: event %d of run %s (%s %s) was said and is lost", point, e.Seq, e.Run, e.Kind, e.Step)
+		}
+	}
+	if point == "-" && unknown > 0 {
+		t.Errorf("%d calls are unknown without a kill", unknown)
+	}
+	balances, err := st.Balances(t.Context(), "day/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range balances {
+		if b.Reserved != 0 || strings.HasSuffix(b.Key, "/tool_calls") && (b.Used < int64(results) || b.Used > int64(calls)+2) {
+			t.Errorf("%s: after %d results of %d calls the budget is %+v", point, results, calls, b)
+		}
+	}
+	return unknown
+}
