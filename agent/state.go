@@ -41,6 +41,12 @@ type Spec struct {
 	Depth        int               `json:"depth,omitempty"`  // how many agents called one another to get here
 	MaxDepth     int               `json:"max_depth,omitempty"`
 	Expires      time.Duration     `json:"expires,omitempty"` // nanoseconds that a question at a limit waits; 0: for ever
+
+	// History is a conversation from elsewhere that stands before the question. Its
+	// tools have the names that they have at their servers; Exposed has those that
+	// the model sees: from → to.
+	History []*tenon.Message  `json:"history,omitempty"`
+	Exposed map[string]string `json:"exposed_names,omitempty"`
 }
 
 // React says that tools are called in a text loop, and how its prompt is written.
@@ -149,6 +155,7 @@ func New(spec Spec, parent *State) *State {
 	if len(spec.Grants) > 0 {
 		s.grants = maps.Clone(spec.Grants)
 	}
+	s.addHistory()
 	if spec.Task != TaskCompact {
 		s.add(tenon.UserMessage(spec.Question))
 	}

@@ -108,6 +108,28 @@ func (n *Naming) safe(s string) string {
 	return s
 }
 
+// Exposed is the name that the model sees for a tool that has a name at its server:
+// that of the only tool of that name, else the name itself, as far as providers
+// take it. The snapshot may be nil.
+func (s *Snapshot) Exposed(remote string) string {
+	name, found := "", 0
+	if s != nil {
+		for _, t := range s.tools {
+			if t.Remote == remote {
+				name, found = t.Name, found+1
+			}
+		}
+		if _, ok := s.Lookup(remote); ok && found != 1 {
+			return remote
+		}
+	}
+	if found != 1 {
+		name = (&Naming{}).safe(remote)
+		name = name[:min(len(name), maxName)]
+	}
+	return name
+}
+
 func (n *Naming) max() int {
 	if n.MaxLen > 0 && n.MaxLen < maxName {
 		return n.MaxLen

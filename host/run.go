@@ -18,12 +18,14 @@ import (
 
 // Question is what an agent is asked. Only Text is required.
 type Question struct {
-	Text       string
-	Agent      string // an entry of agents; empty: the session's, else "default", or the only one
-	Session    string // a session to continue (see [Host.Session]); empty: a new one
-	Fork       bool   // asks in a fork of Session (see [Fork]), also where that is at work
-	Model      string // in place of the agent's, see [Config.Model]
-	NoTools    bool
+	Text    string
+	Agent   string // an entry of agents; empty: the session's, else "default", or the only one
+	Session string // a session to continue (see [Host.Session]); empty: a new one
+	Fork    bool   // asks in a fork of Session (see [Fork]), also where that is at work
+	Model   string // in place of the agent's, see [Config.Model]
+	NoTools bool
+	// History stands before the question in a new session: see [ReadConversation].
+	History    []*tenon.Message
 	ToolChoice string          // auto, any, none or an exposed name; empty: the agent's
 	MaxTurns   int             // 0: the agent's
 	Mode       string          // native or react; empty: the agent's
@@ -45,6 +47,9 @@ const titleLen = 80
 func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, error) {
 	if strings.TrimSpace(q.Text) == "" {
 		return tenon.Run{}, nil, tenon.Errorf(tenon.CodeInvalid, "the question is empty")
+	}
+	if len(q.History) > 0 && q.Session != "" {
+		return tenon.Run{}, nil, tenon.Errorf(tenon.CodeInvalid, "a history begins a new session; it cannot be put into session %s", q.Session)
 	}
 	if q.Fork && q.Session == "" {
 		return tenon.Run{}, nil, tenon.Errorf(tenon.CodeInvalid, "a fork needs a session to leave")
@@ -116,7 +121,24 @@ func (h *Host) agentSpec(ctx context.Context, name string, a agent.Config, q Que
 	if err == nil {
 		err = checkChoice(spec.ToolChoice, snapshot)
 	}
+	spec.History, spec.Exposed = q.History, exposed(q.History, snapshot)
 	return spec, snapshot, problems, err
+}
+
+// exposed are the names that the model sees for the tools of a history.
+func exposed(history []*tenon.Message, s *catalog.Snapshot) map[string]string {
+	var names map[string]string
+	for _, m := range history {
+		for _, c := range m.Calls() {
+			if name := s.Exposed(c.Name); name != c.Name {
+				if names == nil {
+					names = map[string]string{}
+				}
+				names[c.Name] = name
+			}
+		}
+	}
+	return names
 }
 
 // checkPrice refuses a bound on money for a model whose price is not known: it

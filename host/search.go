@@ -159,8 +159,14 @@ func textsOf(e tenon.Event) []store.Text {
 	switch e.Kind {
 	case tenon.EventRun:
 		var spec engine.Spec
-		var s struct{ Question string }
+		var s struct {
+			Question string
+			History  []*tenon.Message
+		}
 		if json.Unmarshal(e.Data, &spec) == nil && json.Unmarshal(spec.Data, &s) == nil {
+			for _, m := range s.History {
+				addMessage(add, m)
+			}
 			add(string(tenon.RoleUser), s.Question)
 		}
 	case agent.EventMessage:
@@ -170,13 +176,8 @@ func textsOf(e tenon.Event) []store.Text {
 	case agent.EventModel:
 		var r tenon.Response
 		if json.Unmarshal(e.Data, &r) == nil && r.Message != nil {
-			add(string(tenon.RoleAssistant), r.Message.Text())
-			for _, c := range r.Message.Calls() {
-				add(roleCall, c.Name+" "+string(c.Arguments)+c.Malformed)
-			}
+			addMessage(add, r.Message)
 		}
-	case agent.EventProposed:
-		// part of the model's answer
 	case agent.EventResult:
 		var o agent.Outcome
 		if json.Unmarshal(e.Data, &o) == nil && o.Result != nil {
@@ -193,6 +194,19 @@ func textsOf(e tenon.Event) []store.Text {
 		add(roleSummary, c.Summary)
 	}
 	return list
+}
+
+// addMessage adds what a message says.
+func addMessage(add func(role, text string), m *tenon.Message) {
+	add(string(m.Role), m.Text())
+	for _, p := range m.Parts {
+		if c := p.Call; c != nil {
+			add(roleCall, c.Name+" "+string(c.Arguments)+c.Malformed)
+		}
+		if p.Result != nil {
+			add(string(tenon.RoleTool), resultText(&tenon.Result{Content: p.Result.Content}))
+		}
+	}
 }
 
 // resultText is all text of a result: that of its blocks, of embedded resources,

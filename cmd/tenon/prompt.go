@@ -25,13 +25,17 @@ type promptedTool struct {
 }
 
 // printPrompt prints the first request that a question would lead to.
-func (a *app) printPrompt(ctx context.Context, q *asking, text string) (err error) {
+func (a *app) printPrompt(ctx context.Context, q *asking, f *conversationFiles, text string) (err error) {
+	question := q.question(text)
+	if question.History, err = f.read(); err != nil {
+		return err
+	}
 	h, err := a.open(ctx, q.opening(text))
 	if err != nil {
 		return err
 	}
 	defer closing(h, &err)
-	req, problems, err := h.Prompt(ctx, q.question(text))
+	req, problems, err := h.Prompt(ctx, question)
 	a.problems(problems)
 	if err != nil {
 		return err

@@ -75,7 +75,7 @@ func (q *asking) question(text string) host.Question {
 }
 
 func newRun(a *app) *cobra.Command {
-	q, d, show := &asking{}, &detachFlags{}, false
+	q, d, f, show := &asking{}, &detachFlags{}, &conversationFiles{}, false
 	cmd := &cobra.Command{
 		Use:   "run [flags] QUESTION|-",
 		Short: "Ask an agent, which answers with the tools of the configured servers",
@@ -84,6 +84,9 @@ func newRun(a *app) *cobra.Command {
 			"A call that is not marked read-only asks first. Without a terminal the run waits, the command ends with\n" +
 			"status 8, and tenon approvals decides. --yes allows all of them; a deny rule still holds.\n\n" +
 			"With --detach a running tenon serve answers, and the command returns with the run's id.\n\n" +
+			"--history puts a conversation from a file before the question, --conversation writes the whole of it to a file when\n" +
+			"the run has ended or waits: JSON, in the form that tenon sessions show -o json has; a history may also have that\n" +
+			"of OpenAI's chat. Both name tools as their servers do.\n\n" +
 			"With -o jsonl every stored event of the run is one line; with -o json the last thing printed is one object\n" +
 			"with answer, state, stop_reason, tool_calls, usage, cost, run and session.",
 		Example: "  tenon run \"What is the weather in London?\"\n" +
@@ -92,35 +95,40 @@ func newRun(a *app) *cobra.Command {
 			"  tenon run --detach \"Sort the inbox\"\n" +
 			"  tenon run --model script:steps.yaml -o json \"add 2 and 3\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cmp.Or(q.check(cmd), d.check(cmd, q)); err != nil {
+			if err := cmp.Or(q.check(cmd), d.check(cmd, q), f.check(cmd, q, d)); err != nil {
 				return err
 			}
 			if show && d.detach {
 				return usage(cmd, "--print-prompt asks nothing, so there is nothing to detach")
 			}
 			if show && len(args) == 0 {
-				return a.printPrompt(cmd.Context(), q, "")
+				return a.printPrompt(cmd.Context(), q, f, "")
 			}
 			text, err := a.argument(cmd, args, "the question")
 			if err != nil {
 				return err
 			}
 			if show {
-				return a.printPrompt(cmd.Context(), q, text)
+				return a.printPrompt(cmd.Context(), q, f, text)
 			}
 			if d.detach {
 				return a.detach(cmd.Context(), q, d.key, text)
 			}
-			return a.run(cmd.Context(), q, text)
+			return a.run(cmd.Context(), q, f, text)
 		},
 	}
 	q.flags(a, cmd)
 	d.flags(cmd)
+	f.flags(cmd)
 	cmd.Flags().BoolVar(&show, "print-prompt", false, "print what the model would be asked, and ask nothing; the question may be left out")
 	return cmd
 }
 
-func (a *app) run(ctx context.Context, q *asking, text string) (err error) {
+func (a *app) run(ctx context.Context, q *asking, f *conversationFiles, text string) (err error) {
+	question := q.question(text)
+	if question.History, err = f.read(); err != nil {
+		return err
+	}
 	h, err := a.open(ctx, q.opening(text))
 	if err != nil {
 		return err
@@ -129,8 +137,8 @@ func (a *app) run(ctx context.Context, q *asking, text string) (err error) {
 	if h.Config().File == "" && !q.noTools {
 		a.hint("there is no tenon.yaml here, so there are no tools; tenon init writes one")
 	}
-	_, err = a.question(ctx, h, q.question(text), q.yes)
-	return err
+	run, err := a.question(ctx, h, question, q.yes)
+	return cmp.Or(f.write(context.WithoutCancel(ctx), h, run), err)
 }
 
 // question asks, follows the run to its end and returns its row.

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
+)
+
+// conversationFiles are the files that a conversation comes from and goes to.
+type conversationFiles struct{ history, out string }
+
+func (f *conversationFiles) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.history, "history", "", "a conversation that stands before the question: `FILE`.json")
+	cmd.Flags().StringVar(&f.out, "conversation", "", "write the whole conversation to `FILE`.json")
+}
+
+func (f *conversationFiles) check(cmd *cobra.Command, q *asking, d *detachFlags) error {
+	for flag, file := range map[string]string{"history": f.history, "conversation": f.out} {
+		if !cmd.Flags().Changed(flag) {
+			continue
+		}
+		switch ext := strings.ToLower(filepath.Ext(file)); {
+		case ext == ".arrow":
+			return usage(cmd, "--%s %s: Arrow tables are not supported yet; use a .json file", flag, file)
+		case ext != ".json":
+			return usage(cmd, "--%s %s: the form of a conversation follows from the file's name, which must end in .json", flag, file)
+		case d.detach:
+			return usage(cmd, "--%s does not go with --detach: another process asks the model", flag)
+		}
+	}
+	if f.history != "" && q.session != "" {
+		return usage(cmd, "--history begins a new session; it does not go with -s")
+	}
+	if dir := filepath.Dir(f.out); f.out != "" {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return usage(cmd, "--conversation %s: there is no folder %s", f.out, dir)
+		}
+	}
+	return nil
+}
+
+func (f *conversationFiles) read() ([]*tenon.Message, error) {
+	if f.history == "" {
+		return nil, nil
+	}
+	file, err := os.Open(f.history)
+	if err != nil {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "--history: %w", err)
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	messages, err := host.ReadConversation(file)
+	if err != nil {
+		return nil, tenon.Errorf(tenon.ErrorCode(err), "--history %s: %w", f.history, err)
+	}
+	return messages, nil
+}
+
+// write writes the conversation of a run, if one began.
+func (f *conversationFiles) write(ctx context.Context, h *host.Host, run tenon.Run) error {
+	if f.out == "" || run.ID == "" {
+		return nil
+	}
+	if _, err := h.RunRow(ctx, run.ID); err != nil {
+		return nil // it did not begin, and that was said
+	}
+	messages, err := h.Conversation(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	b, err := encodeJSON(messages)
+	if err != nil {
+		return tenon.Errorf(tenon.CodeInternal, "the conversation cannot be written as JSON: %w", err)
+	}
+	var nice bytes.Buffer
+	if json.Indent(&nice, b, "", "  ") == nil {
+		b = append(nice.Bytes(), '\n')
+	}
+	return writeFile(f.out, b)
+}
+
+// writeFile puts a file in place all at once, for the user alone.
+func writeFile(path string, b []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err == nil {
+		_, err = tmp.Write(b)
+		if cerr := tmp.Close(); err == nil {
+			err = cerr
+		}
+		if err == nil {
+			err = os.Rename(tmp.Name(), path)
+		}
+		if err != nil {
+			_ = os.Remove(tmp.Name())
+		}
+	}
+	if err != nil {
+		return tenon.Errorf(tenon.CodeInternal, "%s cannot be written: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,284 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+)
+
+// The bounds of a conversation from elsewhere.
+const (
+	maxConversation = 32 << 20 // bytes
+	maxMessages     = 10_000
+)
+
+// ReadConversation reads messages: a JSON array of them, or an object that has one
+// as its messages, as tenon sessions show -o json prints it. Messages are of tenon's
+// form (see [tenon.Message]) or of that of OpenAI's chat. What a provider's wire had
+// beside what was said is left out. Every call must have its result. Errors: invalid,
+// too_large.
+func ReadConversation(r io.Reader) ([]*tenon.Message, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxConversation+1))
+	if err != nil {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "the conversation cannot be read: %w", err)
+	}
+	if len(data) > maxConversation {
+		return nil, tenon.Errorf(tenon.CodeTooLarge, "the conversation has more than %d bytes", maxConversation)
+	}
+	var list []foreign
+	if data = bytes.TrimSpace(data); len(data) > 0 && data[0] == '{' {
+		var whole struct {
+			Messages []foreign `json:"messages"`
+		}
+		err = json.Unmarshal(data, &whole)
+		list = whole.Messages
+	} else {
+		err = json.Unmarshal(data, &list)
+	}
+	switch {
+	case err != nil:
+		return nil, tenon.Errorf(tenon.CodeInvalid, "the conversation is no JSON array of messages: %w", err)
+	case len(list) > maxMessages:
+		return nil, tenon.Errorf(tenon.CodeTooLarge, "the conversation has %d messages; at most %d are taken", len(list), maxMessages)
+	}
+	var c conversation
+	for i := range list {
+		if err := c.add(&list[i]); err != nil {
+			return nil, tenon.Errorf(tenon.CodeInvalid, "message %d of the conversation: %w", i+1, err)
+		}
+	}
+	return c.messages, c.check()
+}
+
+// foreign is a message of either form.
+type foreign struct {
+	Role  string       `json:"role"`
+	Parts []tenon.Part `json:"parts"`
+
+	Content   json.RawMessage `json:"content"`
+	ToolCalls []struct {
+		ID       string `json:"id"`
+		Function struct {
+			Name      string `json:"name"`
+			Arguments string `json:"arguments"`
+		} `json:"function"`
+	} `json:"tool_calls"`
+	ToolCallID string `json:"tool_call_id"`
+}
+
+// conversation collects messages and holds them to the rules.
+type conversation struct{ messages []*tenon.Message }
+
+func (c *conversation) add(f *foreign) error {
+	m := &tenon.Message{Role: tenon.Role(f.Role), Parts: f.Parts}
+	if f.Parts == nil {
+		var err error
+		if m, err = f.message(); err != nil {
+			return err
+		}
+	}
+	var parts []tenon.Part
+	for _, p := range m.Parts {
+		if p.Wire, p.Raw = "", nil; p.Type == tenon.PartOpaque || p.Type == tenon.PartText && p.Text == "" {
+			continue
+		}
+		if err := checkPart(m.Role, p); err != nil {
+			return err
+		}
+		parts = append(parts, p)
+	}
+	last := len(c.messages) - 1
+	switch {
+	case len(parts) == 0 && m.Role == tenon.RoleAssistant:
+		return nil // nothing was said
+	case len(parts) == 0:
+		return tenon.Errorf(tenon.CodeInvalid, "it says nothing")
+	case last < 0 && m.Role != tenon.RoleUser:
+		return tenon.Errorf(tenon.CodeInvalid, "a conversation begins with the user, not with role '%s'", m.Role)
+	case m.Role == tenon.RoleTool && c.messages[last].Role == tenon.RoleTool: // one message for each result
+		c.messages[last].Parts = append(c.messages[last].Parts, parts...)
+		return nil
+	}
+	c.messages = append(c.messages, &tenon.Message{Role: m.Role, Parts: parts})
+	return nil
+}
+
+// checkPart reports a part that cannot stand in a message of a role.
+func checkPart(role tenon.Role, p tenon.Part) error {
+	fits := false
+	switch role {
+	case tenon.RoleUser:
+		fits = p.Type == tenon.PartText || p.Type == tenon.PartImage
+	case tenon.RoleAssistant:
+		fits = p.Type == tenon.PartText || p.Type == tenon.PartThinking || p.Type == tenon.PartCall
+	case tenon.RoleTool:
+		fits = p.Type == tenon.PartResult
+	default:
+		return tenon.Errorf(tenon.CodeInvalid, "there is no role '%s'; user, assistant and tool can stand in a history, and what a system message says belongs in the agent's instructions", role)
+	}
+	switch {
+	case !fits:
+		return tenon.Errorf(tenon.CodeInvalid, "a part of type '%s' cannot stand in a message of role '%s'", p.Type, role)
+	case p.Type == tenon.PartCall && (p.Call == nil || p.Call.Name == ""), p.Type == tenon.PartResult && p.Result == nil:
+		return tenon.Errorf(tenon.CodeInvalid, "a part of type '%s' does not say which tool", p.Type)
+	case p.Type == tenon.PartCall && len(p.Call.Arguments) > 0 && !isObject(p.Call.Arguments):
+		return tenon.Errorf(tenon.CodeInvalid, "the arguments of the call of '%s' are no JSON object", p.Call.Name)
+	case p.Type == tenon.PartImage:
+		if _, err := base64.StdEncoding.DecodeString(p.Data); err != nil || p.Data == "" || p.MimeType == "" {
+			return tenon.Errorf(tenon.CodeInvalid, "an image needs mime_type and its bytes as base64")
+		}
+	}
+	return nil
+}
+
+func isObject(b json.RawMessage) bool {
+	b = bytes.TrimSpace(b)
+	return json.Valid(b) && len(b) > 0 && b[0] == '{'
+}
+
+// message reads the form of OpenAI's chat.
+func (f *foreign) message() (*tenon.Message, error) {
+	m := &tenon.Message{Role: tenon.Role(f.Role)}
+	parts, err := contentParts(f.Content)
+	if err != nil {
+		return nil, err
+	}
+	if m.Role == tenon.RoleTool {
+		r := &tenon.ToolResult{ID: f.ToolCallID, Content: []tenon.Content{}}
+		for _, p := range parts {
+			r.Content = append(r.Content, tenon.Text(p.Text))
+		}
+		m.Parts = []tenon.Part{{Type: tenon.PartResult, Result: r}}
+		return m, nil
+	}
+	m.Parts = parts
+	for _, t := range f.ToolCalls {
+		m.Parts = append(m.Parts, tenon.Part{Type: tenon.PartCall, Call: &tenon.ToolCall{ID: t.ID, Name: t.Function.Name, Arguments: json.RawMessage(t.Function.Arguments)}})
+	}
+	return m, nil
+}
+
+// contentParts reads a text, or a list of texts and images.
+func contentParts(b json.RawMessage) ([]tenon.Part, error) {
+	var text *string
+	if len(b) == 0 || json.Unmarshal(b, &text) == nil {
+		if text == nil {
+			return nil, nil
+		}
+		return []tenon.Part{{Type: tenon.PartText, Text: *text}}, nil
+	}
+	var list []struct {
+		Type     string `json:"type"`
+		Text     string `json:"text"`
+		ImageURL struct {
+			URL string `json:"url"`
+		} `json:"image_url"`
+	}
+	if err := json.Unmarshal(b, &list); err != nil {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "its content is neither a text nor a list of parts")
+	}
+	var parts []tenon.Part
+	for _, x := range list {
+		switch x.Type {
+		case "text", "input_text", "output_text":
+			parts = append(parts, tenon.Part{Type: tenon.PartText, Text: x.Text})
+		case "image_url":
+			mime, data, ok := strings.Cut(strings.TrimPrefix(x.ImageURL.URL, "data:"), ";base64,")
+			if !ok {
+				return nil, tenon.Errorf(tenon.CodeInvalid, "an image must stand in the message itself, as a data: URL")
+			}
+			parts = append(parts, tenon.Part{Type: tenon.PartImage, MimeType: mime, Data: data})
+		default:
+			return nil, tenon.Errorf(tenon.CodeInvalid, "a part of type '%s' is not known", x.Type)
+		}
+	}
+	return parts, nil
+}
+
+// check holds calls and results together: every call has one result, right after
+// it. It puts the results into call order and gives them their calls' names.
+func (c *conversation) check() error {
+	for i, m := range c.messages {
+		calls := m.Calls()
+		var results []tenon.Part
+		if i+1 < len(c.messages) && c.messages[i+1].Role == tenon.RoleTool {
+			results = c.messages[i+1].Parts
+		}
+		if m.Role != tenon.RoleTool && len(results) != len(calls) {
+			return tenon.Errorf(tenon.CodeInvalid, "message %d of the conversation calls %d tools and is followed by %d results; each call needs one", i+1, len(calls), len(results))
+		}
+		byID := map[string]*tenon.ToolResult{}
+		for _, p := range results {
+			byID[p.Result.ID] = p.Result
+		}
+		for j, call := range calls {
+			r := results[j].Result
+			if x := byID[call.ID]; x != nil && len(byID) == len(calls) {
+				r = x
+			} else if call.ID != r.ID {
+				return tenon.Errorf(tenon.CodeInvalid, "message %d of the conversation calls '%s' with the id '%s', which has no result", i+1, call.Name, call.ID)
+			}
+			named := *r
+			if named.Name = call.Name; named.Content == nil {
+				named.Content = []tenon.Content{}
+			}
+			c.messages[i+1].Parts[j].Result = &named
+		}
+	}
+	return nil
+}
+
+// Conversation returns all that was said up to a run's last event, as
+// [ReadConversation] takes it: tools have the names that they have at their servers,
+// what only a provider's wire needs is left out, and secrets in use are masked.
+func (h *Host) Conversation(ctx context.Context, run string) ([]*tenon.Message, error) {
+	list, err := h.said(ctx, run, 0)
+	if err != nil {
+		return nil, err
+	}
+	links, err := h.links(ctx, run, 0)
+	if err != nil {
+		return nil, err
+	}
+	given, names := map[string][]*tenon.Message{}, map[string]map[string]string{}
+	for _, l := range links {
+		given[l.run], names[l.run] = l.spec.History, map[string]string{}
+		for _, c := range agent.Calls(l.events) {
+			if c.Remote != "" {
+				names[l.run][c.Name] = c.Remote
+			}
+		}
+	}
+	out := make([]*tenon.Message, 0, len(list))
+	for _, said := range list {
+		m := said.Message
+		if first := given[said.Run]; len(first) > 0 {
+			m, given[said.Run] = first[0], first[1:]
+		}
+		if m = original(m, names[said.Run]); len(m.Parts) > 0 {
+			out = append(out, m)
+		}
+	}
+	b := h.redactor.Bytes(encode(out))
+	if err := json.Unmarshal(b, &out); err != nil {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "the conversation of run %s holds a configured secret where it cannot be masked", run)
+	}
+	return out, nil
+}
+
+// original is a message with the tools' own names and without a wire's forms.
+func original(m *tenon.Message, names map[string]string) *tenon.Message {
+	out := &tenon.Message{Role: m.Role, Parts: make([]tenon.Part, 0, len(m.Parts))}
+	for _, p := range agent.Renamed(m, names).Parts {
+		if p.Wire, p.Raw = "", nil; p.Type != tenon.PartOpaque {
+			out.Parts = append(out.Parts, p)
+		}
+	}
+	return out
+}
