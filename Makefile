@@ -4,7 +4,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: test check peers soak figures fmt vet windows staticcheck nested tidy linker race kills schedules hostile
+.PHONY: test check peers soak figures fmt vet windows staticcheck nested tidy race kills schedules hostile
 
 export TENON_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tenon
 PEERS := $(TENON_CACHE)/peers
@@ -16,7 +16,7 @@ SCHEDULES ?= 50000
 test:
 	go test ./...
 
-check: fmt vet windows staticcheck nested tidy linker race kills schedules hostile peers
+check: fmt vet windows staticcheck nested tidy race kills schedules hostile peers
 
 fmt:
 	@echo "gofmt -l"; bad=$$(git ls-files -co --exclude-standard -- '*.go' | xargs gofmt -l); \
@@ -45,13 +45,6 @@ nested:
 # tidy -diff prints what is wrong with go.mod and changes nothing.
 tidy:
 	go mod tidy -diff
-
-# A package that looks methods up by name at run time makes the linker keep all
-# of them, in the whole binary (docs/decisions/0002-dependencies.md).
-linker:
-	@echo "go build -ldflags=-dumpdep ./cmd/tenon"; \
-	bad=$$(go build -ldflags=-dumpdep -o /dev/null ./cmd/tenon 2>&1 | grep '<ReflectMethod>' || true); \
-	[ -z "$$bad" ] || { echo "these look methods up by reflection: $$bad"; exit 1; }
 
 # kill and peers test a built program; the detector would see nothing of it.
 race:

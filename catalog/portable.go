@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tenonhq/tenon"
 )
@@ -21,21 +22,22 @@ type Change struct {
 // dialect is what a provider takes of JSON Schema. What is known to be refused
 // is adapted, everything else is sent as it came.
 type dialect struct {
-	tools      int            // in one request; 0: no limit is known
-	properties bool           // an object at the root needs properties
-	items      bool           // an array needs items
-	root       []string       // keywords that are refused at the root
-	keys       *regexp.Regexp // names of parameters
-	inline     bool           // references are refused
-	depth      int            // of nested schemas; 0: ours
-	maxItems   int            // sum of all maxItems; 0: any
-	only       []string       // keywords that are taken; nil: all
+	tools      int                   // in one request; 0: no limit is known
+	properties bool                  // an object at the root needs properties
+	items      bool                  // an array needs items
+	root       []string              // keywords that are refused at the root
+	keys       func() *regexp.Regexp // names of parameters; nil: any
+	inline     bool                  // references are refused
+	depth      int                   // of nested schemas; 0: ours
+	maxItems   int                   // sum of all maxItems; 0: any
+	only       []string              // keywords that are taken; nil: all
 }
 
+// What few runs need is compiled when it is first asked for.
 var (
 	unionKeys   = []string{"anyOf", "oneOf", "allOf"}
-	anthropicID = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
-	geminiID    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+	anthropicID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`) })
+	geminiID    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`) })
 )
 
 // GeminiSubset names the dialect of Gemini's older form of schemas, parameters,
@@ -274,8 +276,8 @@ func (p *porter) below(m member, at string, depth int) (json.RawMessage, error) 
 			return m.value, nil
 		}
 		for i, e := range o { // o was just parsed and is ours
-			if m.key == "properties" && p.keys != nil && !p.keys.MatchString(e.key) {
-				return nil, fmt.Errorf("the name of the parameter '%s' is not taken (%s)", shorten(e.key, 100), p.keys)
+			if m.key == "properties" && p.keys != nil && !p.keys().MatchString(e.key) {
+				return nil, fmt.Errorf("the name of the parameter '%s' is not taken (%s)", shorten(e.key, 100), p.keys())
 			}
 			v, err := p.one(e.value, at+"/"+pointerKey(e.key), depth)
 			if err != nil {

@@ -162,9 +162,7 @@ func wire(t *tenon.Tool, args json.RawMessage) (json.RawMessage, error) {
 		}
 		return json.RawMessage("null"), nil
 	}
-	for _, m := range fixed {
-		o = append(o, m)
-	}
+	o = append(o, fixed...)
 	if len(fixed) == 0 {
 		return args, nil // nothing is added: the bytes stay as they are
 	}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
@@ -64,10 +65,10 @@ func (k *checker) transform(p string, t catalog.Transform) {
 	}
 }
 
-var placeholder = regexp.MustCompile(`\{[A-Za-z_]*\}`)
+var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{[A-Za-z_]*\}`) })
 
 func (k *checker) placeholders(p, template string, known ...string) {
-	for _, found := range placeholder.FindAllString(template, -1) {
+	for _, found := range placeholder().FindAllString(template, -1) {
 		if !slices.Contains(known, found) {
 			k.bad(p, "placeholders: "+strings.Join(known, ", "), "no such placeholder %s", found)
 		}
@@ -121,11 +122,11 @@ func (k *checker) options(p string, options map[string]json.RawMessage) {
 	}
 }
 
-var toolName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`) })
 
 // tool checks what is said about one tool.
 func (k *checker) tool(p, name string, t catalog.Tool) {
-	if !toolName.MatchString(name) {
+	if !toolName().MatchString(name) {
 		k.add(k.keyed[p], p, "providers refuse this name", "a tool's name has the characters A-Z a-z 0-9 _ - and begins with a letter or _")
 	}
 	k.options(p+".provider_options", t.ProviderOptions)

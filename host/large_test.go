@@ -78,7 +78,7 @@ func TestLargeResult(t *testing.T) {
 			if tt.mode == policy.LargeTruncate && (!strings.HasPrefix(got, "line 0 ä\n") || !strings.HasSuffix(got, "line 19999 ä\n") || len(got) < 3900) {
 				t.Errorf("head and tail are not there, or too short: %d bytes", len(got))
 			}
-			if want := text[100000:100050]; !strings.HasPrefix(read, strings.TrimRight(want[:48], "\xc3")) || !strings.Contains(read, "go on with offset 1000") {
+			if want := strings.ToValidUTF8(text[100000:100048], ""); !strings.HasPrefix(read, want) || !strings.Contains(read, "go on with offset 1000") {
 				t.Errorf("read %q, want %q", read, want)
 			}
 			if at := strings.Index(text, "line 12345 "); !strings.Contains(found, fmt.Sprintf("[byte %d]", at)) {

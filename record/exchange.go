@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tenonhq/tenon"
 )
@@ -64,7 +65,7 @@ type Delta struct {
 // maxBody bounds what is kept of one request or response.
 const maxBody = 64 << 20
 
-var fileName = regexp.MustCompile(`^[0-9]{4,9}\.json$`)
+var fileName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]{4,9}\.json$`) })
 
 // files lists the recordings of a folder in order. A folder that is not there
 // has none.
@@ -78,7 +79,7 @@ func files(dir string) ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if fileName.MatchString(e.Name()) {
+		if fileName().MatchString(e.Name()) {
 			names = append(names, e.Name())
 		}
 	}
@@ -97,7 +98,7 @@ func modelDir(dir string) string { return filepath.Join(dir, "model") }
 const mask = "***"
 
 // secretHeader fits the names of headers that carry credentials.
-var secretHeader = regexp.MustCompile(`(?i)auth|key|token|secret|cookie|password|session`)
+var secretHeader = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)auth|key|token|secret|cookie|password|session`) })
 
 // keptHeaders are the response headers that a replay needs.
 var keptHeaders = []string{"Content-Type", "Retry-After", "Retry-After-Ms", "X-Should-Retry", "Request-Id", "X-Request-Id", "Location"}
@@ -106,7 +107,7 @@ func requestHeaders(h http.Header) map[string]string {
 	out := map[string]string{}
 	for k := range h {
 		out[k] = h.Get(k)
-		if secretHeader.MatchString(k) {
+		if secretHeader().MatchString(k) {
 			out[k] = mask
 		}
 	}

@@ -4,11 +4,12 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 const masked = "***"
 
-var urlInText = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+`)
+var urlInText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+`) })
 
 // MaskURL returns the URL as it may be shown: without what stands for a
 // credential, which is the userinfo, the values of the query and the fragment
@@ -57,5 +58,5 @@ func MaskURLs(text string) string {
 	if !strings.Contains(text, "://") {
 		return text
 	}
-	return urlInText.ReplaceAllStringFunc(text, MaskURL)
+	return urlInText().ReplaceAllStringFunc(text, MaskURL)
 }

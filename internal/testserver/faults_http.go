@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"time"
 
@@ -82,18 +81,28 @@ func (s *server) misbehave(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		rec := httptest.NewRecorder()
+		rec := &kept{header: http.Header{}}
 		next.ServeHTTP(rec, r)
-		for k, v := range rec.Header() {
+		for k, v := range rec.header {
 			if k != "Content-Length" && k != "Content-Type" {
 				w.Header()[k] = v
 			}
 		}
 		out := &webWire{w: w, r: r}
-		s.fault.reply(out, &right{id: m.ID, params: m.Params, method: m.Method, answer: rec.Body.Bytes(), ctx: r.Context()})
+		s.fault.reply(out, &right{id: m.ID, params: m.Params, method: m.Method, answer: rec.body.Bytes(), ctx: r.Context()})
 		out.finish()
 	})
 }
+
+// kept is an answer that is not sent yet.
+type kept struct {
+	header http.Header
+	body   bytes.Buffer
+}
+
+func (k *kept) Header() http.Header         { return k.header }
+func (k *kept) Write(b []byte) (int, error) { return k.body.Write(b) }
+func (k *kept) WriteHeader(int)             {}
 
 // web is a fault of an HTTP answer.
 func web(name, says string, f func(w http.ResponseWriter, r *http.Request, a *right)) fault {

@@ -49,9 +49,6 @@ func Start(ctx context.Context, name string, command ...string) (*Runner, error)
 	return r, nil
 }
 
-// Name returns the name that the runner was started with.
-func (r *Runner) Name() string { return r.name }
-
 // Do gives an order and waits for its report.
 func (r *Runner) Do(o Order) (Report, error) {
 	if err := r.enc.Encode(o); err != nil {
