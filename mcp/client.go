@@ -44,8 +44,8 @@ type ClientConfig struct {
 	// Changed is called after the server said that a list changed ("tools",
 	// "prompts", "resources"), at most every 100 ms. It must not block.
 	Changed func(list string)
-	// Health is called when the subscription to changes broke, with the reason, and
-	// with nil when it is open again. It must not block. Nil: nobody is told.
+	// Health is called when the subscription to changes broke, or the stream of
+	// notices of a legacy session, with the reason, and with nil when it is open. It must not block. Nil: nobody is told.
 	Health func(err error)
 	// Step is called when a step of connecting begins, with its name. Nil: nobody
 	// is told before the end.
@@ -117,8 +117,10 @@ type Client struct {
 	tokens   atomic.Int64
 	progress sync.Map // token → func(tenon.Progress)
 	calls    openCalls
+	params   atomic.Pointer[map[string][]mirrored] // by tool: arguments that go into headers too
 	changed  debounce
-	renew    sync.Mutex // one new session at a time
+	opened   <-chan struct{} // closed once the stream of notices of a legacy session is open; nil: there is none
+	renew    sync.Mutex      // one new session at a time
 }
 
 // Info returns what the server said about itself when it was connected.
@@ -166,12 +168,12 @@ func attach(cfg ClientConfig, s Stream) *Client {
 // its params but for _meta, extra those of its _meta. About names the tool,
 // prompt or resource, "" for none.
 func (c *Client) request(ctx context.Context, method string, params, extra []byte, about string) ([]byte, error) {
-	return c.ask(ctx, method, params, extra, about, nil)
+	return c.ask(ctx, method, params, extra, about, nil, nil)
 }
 
 // ask is request for a call during which the server may have questions; a nil
 // answer refuses them.
-func (c *Client) ask(ctx context.Context, method string, params, extra []byte, about string,
+func (c *Client) ask(ctx context.Context, method string, params, extra []byte, about string, headers map[string]string,
 	answer func(context.Context, string, json.RawMessage) (json.RawMessage, error)) ([]byte, error) {
 	own, limit := patience.WithTimeout(ctx, c.cfg.RequestTimeout)
 	defer limit.Stop()
@@ -179,7 +181,7 @@ func (c *Client) ask(ctx context.Context, method string, params, extra []byte, a
 	if answer != nil {
 		call = &openCall{ctx: own, ask: answer, limit: limit}
 	}
-	result, err := c.send(own, method, params, extra, about, call)
+	result, err := c.send(own, method, params, extra, about, headers, call)
 	if errors.Is(err, context.Canceled) && ctx.Err() == nil && limit.IsExpired() {
 		err = context.DeadlineExceeded
 	}
@@ -187,10 +189,10 @@ func (c *Client) ask(ctx context.Context, method string, params, extra []byte, a
 }
 
 // send is request without a timeout of its own.
-func (c *Client) send(ctx context.Context, method string, params, extra []byte, about string, call *openCall) ([]byte, error) {
+func (c *Client) send(ctx context.Context, method string, params, extra []byte, about string, headers map[string]string, call *openCall) ([]byte, error) {
 	for again := false; ; again = true {
 		body := jsonrpc.Body()
-		out := jsonrpc.Outgoing{ID: c.peer.NextID(), Method: method, Name: about}
+		out := jsonrpc.Outgoing{ID: c.peer.NextID(), Method: method, Name: about, Header: headers}
 		*body = c.appendRequest((*body)[:0], out.ID, method, params, extra)
 		out.Body = *body
 		if call != nil {
@@ -278,9 +280,7 @@ func (c *Client) notice(method string, params []byte) {
 	}
 	switch method {
 	case "notifications/subscriptions/acknowledged":
-		if c.cfg.Health != nil {
-			c.cfg.Health(nil)
-		}
+		c.healthy(nil)
 	case "notifications/progress":
 		c.onProgress(params)
 		return

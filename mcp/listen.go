@@ -3,7 +3,9 @@ package mcp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tenonhq/tenon/jsonrpc"
@@ -24,7 +26,33 @@ func (c *Client) listen() {
 			c.wg.Go(func() { c.subscribe(append(filter, '}')) })
 		}
 	case c.http != nil && c.http.Session() != "":
-		c.wg.Go(func() { c.follow() })
+		opened := make(chan struct{})
+		c.opened = opened
+		c.wg.Go(func() { c.follow(sync.OnceFunc(func() { close(opened) })) })
+	}
+}
+
+// openTime is how long the first calls wait for the stream of notices, on which
+// servers may ask what they need for a call.
+const openTime = 500 * time.Millisecond
+
+// awaitStream waits until the stream of notices of a legacy session is open. A
+// server whose question finds no stream waits for its answer without end.
+func (c *Client) awaitStream(ctx context.Context) {
+	if c.opened == nil {
+		return
+	}
+	select {
+	case <-c.opened:
+		return
+	default:
+	}
+	t := time.NewTimer(openTime)
+	defer t.Stop()
+	select {
+	case <-c.opened:
+	case <-t.C:
+	case <-ctx.Done():
 	}
 }
 
@@ -51,7 +79,7 @@ func (c *Client) subscribe(filter []byte) {
 	params := member(nil, "notifications", filter)
 	for pause := firstPause; ; pause = min(pause*2, lastPause) {
 		begun := time.Now()
-		_, err := c.send(c.ctx, "subscriptions/listen", params, nil, "", nil)
+		_, err := c.send(c.ctx, "subscriptions/listen", params, nil, "", nil, nil)
 		var rpc *jsonrpc.Error
 		if c.ctx.Err() != nil || errors.As(err, &rpc) || c.peer.Err() != nil {
 			return // closed, refused, or lost as a whole
@@ -59,9 +87,7 @@ func (c *Client) subscribe(filter []byte) {
 		if time.Since(begun) > lastPause {
 			pause = firstPause
 		}
-		if c.cfg.Health != nil {
-			c.cfg.Health(errors.New("the subscription to changes ended: " + errText(err)))
-		}
+		c.healthy(errors.New("the subscription to changes ended: " + errText(err)))
 		c.cfg.Logger.Debug("the subscription to changes ended; it will be opened again", "error", errText(err), "in", pause)
 		if !wait(c.ctx, pause) {
 			return
@@ -74,6 +100,13 @@ func (c *Client) subscribe(filter []byte) {
 	}
 }
 
+// healthy tells whether what comes besides answers does come.
+func (c *Client) healthy(err error) {
+	if c.cfg.Health != nil {
+		c.cfg.Health(err)
+	}
+}
+
 func errText(err error) string {
 	if err == nil {
 		return "the server ended it"
@@ -81,11 +114,26 @@ func errText(err error) string {
 	return err.Error()
 }
 
-// follow keeps the stream of notices of a legacy HTTP session open.
-func (c *Client) follow() {
+// follow keeps the stream of notices of a legacy HTTP session open. Opened is
+// called when it is, or when it is known that there is none.
+func (c *Client) follow(opened func()) {
+	defer opened()
+	stood := false
+	state := func(err error) {
+		opened()
+		if err != nil {
+			err = fmt.Errorf("the stream of notices ended: %w", err)
+		}
+		stood = stood || err == nil
+		c.healthy(err)
+	}
 	for c.ctx.Err() == nil {
-		err := c.http.Listen(c.ctx, func(b []byte) bool { c.peer.Deliver(b); return false })
+		err := c.http.Listen(c.ctx, state, func(b []byte) bool { c.peer.Deliver(b); return false })
+		opened()
 		if !errors.Is(err, transport.ErrSession) {
+			if stood && c.ctx.Err() == nil {
+				c.healthy(fmt.Errorf("the stream of notices cannot be opened again: %w", err))
+			}
 			return // the server has no such stream, or we are closed
 		}
 		if !wait(c.ctx, firstPause) { // the next call begins a new session

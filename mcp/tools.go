@@ -18,7 +18,7 @@ import (
 // cursor that repeats, a list without end), too_large or cancelled.
 func (c *Client) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	var tools []tenon.Tool
-	seen := map[string]bool{}
+	seen, params := map[string]bool{}, map[string][]mirrored{}
 	err := c.list(ctx, "tools/list", "tools", func(raw []byte) {
 		t, err := ParseTool(raw)
 		switch {
@@ -28,9 +28,16 @@ func (c *Client) Tools(ctx context.Context) ([]tenon.Tool, error) {
 			c.cfg.Logger.Warn("left out a second tool of the same name", "tool", strconv.QuoteToASCII(t.Remote))
 		default:
 			seen[t.Remote] = true
+			if err := c.learn(t, params); err != nil {
+				c.cfg.Logger.Warn("left out a tool that must not be used", "tool", strconv.QuoteToASCII(t.Remote), "reason", err.Error())
+				return
+			}
 			tools = append(tools, t)
 		}
 	})
+	if err == nil {
+		c.params.Store(&params)
+	}
 	return tools, err
 }
 
@@ -140,7 +147,8 @@ func parseAnnotations(raw []byte) tenon.Annotations {
 // Call runs a tool by its remote name. See [tenon.Toolset]. A JSON-RPC error
 // of the server has code tool_error and wraps the *jsonrpc.Error. Nothing is
 // ever sent twice, but for a call that was refused because the server had
-// forgotten the session.
+// forgotten the session, or because its headers were not those that the tool's
+// newest definition asks for.
 func (c *Client) Call(ctx context.Context, call tenon.Call) (*tenon.Result, error) {
 	params := make([]byte, 0, len(call.Arguments)+len(call.Tool)+64)
 	params = text(params, "name", call.Tool)
@@ -173,7 +181,15 @@ func (c *Client) Call(ctx context.Context, call tenon.Call) (*tenon.Result, erro
 		defer c.progress.Delete(token)
 		extra = member(extra, "progressToken", []byte(token))
 	}
-	raw, err := c.ask(ctx, "tools/call", params, extra, call.Tool, call.Ask)
+	if call.Ask != nil {
+		c.awaitStream(ctx)
+	}
+	raw, err := c.ask(ctx, "tools/call", params, extra, call.Tool, c.paramHeaders(call.Tool, args), call.Ask)
+	if c.isHeaderMismatch(err) { // refused, not carried out: our list of tools is old, or there is none
+		if _, listErr := c.Tools(ctx); listErr == nil {
+			raw, err = c.ask(ctx, "tools/call", params, extra, call.Tool, c.paramHeaders(call.Tool, args), call.Ask)
+		}
+	}
 	if in := c.urlRequired(err); in != nil {
 		return &tenon.Result{Input: in}, nil
 	}

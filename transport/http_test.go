@@ -273,7 +273,7 @@ func TestL10_Redirects(t *testing.T) {
 	if err := h.Send(t.Context(), request("x")); tenon.ErrorCode(err) != tenon.CodeProtocol {
 		t.Error(err)
 	}
-	if err := h.Listen(t.Context(), func([]byte) bool { return false }); err == nil {
+	if err := h.Listen(t.Context(), func(error) {}, func([]byte) bool { return false }); err == nil {
 		t.Error("listens to a foreign server")
 	}
 	openSession(h, "s")
@@ -287,7 +287,7 @@ func TestL10_Redirects(t *testing.T) {
 		t.Error(got, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	if err := h.Listen(ctx, func([]byte) bool { cancel(); return false }); !errors.Is(err, context.Canceled) {
+	if err := h.Listen(ctx, func(error) {}, func([]byte) bool { cancel(); return false }); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	_, err = exchange(t.Context(), dialHTTP(t, HTTPConfig{URL: url + "/loop", Headers: headers}), "tools/call")

@@ -58,7 +58,7 @@ func (e *StatusError) Error() string {
 func (h *HTTP) refusal(resp *http.Response, body []byte, m jsonrpc.Outgoing, st *httpState, deliver func([]byte) bool) error {
 	var msg jsonrpc.Message
 	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden || resp.StatusCode == http.StatusTooManyRequests ||
-		resp.StatusCode == http.StatusNotFound && st.session != "" && !st.modern && m.Method != "initialize" {
+		isForgotten(resp.StatusCode, body, m, st) {
 		return h.describe(resp, body, m, st)
 	}
 	if jsonrpc.Parse(body, &msg) == nil && msg.Error != nil {
@@ -68,6 +68,29 @@ func (h *HTTP) refusal(resp *http.Response, body []byte, m jsonrpc.Outgoing, st 
 		return nil
 	}
 	return h.describe(resp, body, m, st)
+}
+
+// isForgotten reports whether a server refused a request because it does not know
+// our session any more. It should say so with 404 (2025-11-25, transports). Many
+// say it with 400, in words, and without the request's id: that is an answer of
+// what stands before the server's handlers, so nothing was carried out.
+func isForgotten(status int, body []byte, m jsonrpc.Outgoing, st *httpState) bool {
+	if st.session == "" || st.modern || m.Method == "initialize" {
+		return false
+	}
+	if status != http.StatusBadRequest {
+		return status == http.StatusNotFound
+	}
+	var msg jsonrpc.Message
+	said := body
+	if jsonrpc.Parse(body, &msg) == nil {
+		if len(msg.ID) > 0 && string(msg.ID) != "null" {
+			return false
+		}
+		said = msg.Error
+	}
+	said = bytes.ToLower(said)
+	return bytes.Contains(said, []byte("session")) || bytes.Contains(said, []byte("not initialized"))
 }
 
 func (h *HTTP) status(resp *http.Response, m jsonrpc.Outgoing, st *httpState) error {
@@ -90,7 +113,7 @@ func (h *HTTP) describe(resp *http.Response, body []byte, m jsonrpc.Outgoing, st
 	switch s := resp.StatusCode; {
 	case s == http.StatusUnauthorized || s == http.StatusForbidden:
 		code = tenon.CodeAuth
-	case s == http.StatusNotFound && st.session != "" && !st.modern && m.Method != "initialize":
+	case isForgotten(s, body, m, st):
 		return &tenon.Error{Code: tenon.CodeUnreachable, Message: "the server does not know our session any more", Err: fmt.Errorf("%w: %w", ErrSession, e)}
 	case s == http.StatusTooManyRequests:
 		code = tenon.CodeRateLimited

@@ -162,12 +162,15 @@ func (h *HTTP) get(ctx context.Context, st *httpState, last string) (*http.Respo
 // Listen keeps the stream of notices of a legacy session open until the context
 // or the connection ends, waiting longer after each stream that gave nothing.
 // It returns early only where the server has no such stream. What comes is
-// delivered; a broken stream costs nothing else.
-func (h *HTTP) Listen(ctx context.Context, deliver func([]byte) bool) error {
+// delivered; a broken stream costs nothing else. State is told nil when the stream
+// is open, and the reason when it broke more than once without giving anything:
+// proxies cut streams that are fine. It is called by one goroutine at a time.
+func (h *HTTP) Listen(ctx context.Context, state func(error), deliver func([]byte) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
 	session, last, retry := "", "", time.Duration(0)
+	broken := false
 	for tries := 0; ; tries++ {
 		st := h.state.Load()
 		if st.session != session { // event ids are those of a session
@@ -180,7 +183,17 @@ func (h *HTTP) Listen(ctx context.Context, deliver func([]byte) bool) error {
 		}
 		if err == nil {
 			var e streamEnd
-			e, err = h.events(resp, nil, func(b []byte) bool { deliver(b); return false })
+			if tries == 0 {
+				state(nil)
+			}
+			e, err = h.events(resp, nil, func(b []byte) bool {
+				if broken {
+					broken = false
+					state(nil)
+				}
+				deliver(b)
+				return false
+			})
 			closeBody(resp)
 			if e.last != "" {
 				last = e.last
@@ -194,6 +207,10 @@ func (h *HTTP) Listen(ctx context.Context, deliver func([]byte) bool) error {
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if tries > 0 && !broken {
+			broken = true
+			state(err)
 		}
 		h.cfg.Logger.Debug("the stream of notices broke; it will be opened again", "error", err.Error(), "try", tries)
 		if err := sleep(ctx, backoff(retry, tries)); err != nil {

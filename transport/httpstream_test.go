@@ -140,7 +140,7 @@ func TestW11_NoticeStream(t *testing.T) {
 	defer cancel()
 	var notices atomic.Int32
 	done := make(chan error, 1)
-	go func() { done <- h.Listen(ctx, func([]byte) bool { notices.Add(1); return false }) }()
+	go func() { done <- h.Listen(ctx, func(error) {}, func([]byte) bool { notices.Add(1); return false }) }()
 	for range 5 {
 		if _, err := exchange(t.Context(), h, "tools/call"); err != nil {
 			t.Error(err)
@@ -173,7 +173,7 @@ func TestListenRefused(t *testing.T) {
 		url, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
 		h := dialHTTP(t, HTTPConfig{URL: url, KeepSession: true})
 		openSession(h, "s")
-		err := h.Listen(t.Context(), func([]byte) bool { return false })
+		err := h.Listen(t.Context(), func(error) {}, func([]byte) bool { return false })
 		if err == nil || errors.Is(err, ErrSession) != (status == 404) {
 			t.Errorf("%d: %v", status, err)
 		}

@@ -1,0 +1,142 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/jsonrpc"
+)
+
+// Prompt is a text template that a server offers (prompts/list).
+type Prompt struct {
+	Name        string           `json:"name"`
+	Title       string           `json:"title,omitempty"`
+	Description string           `json:"description,omitempty"`
+	Arguments   []PromptArgument `json:"arguments,omitempty"`
+	Raw         json.RawMessage  `json:"-"` // as it came
+}
+
+// PromptArgument is a text that a prompt takes.
+type PromptArgument struct {
+	Name        string `json:"name"`
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"`
+	Required    bool   `json:"required,omitempty"`
+}
+
+// Resource is something that a server lets read: by its URI (resources/list), or
+// by a template of URIs (resources/templates/list, RFC 6570), of which just one
+// is set.
+type Resource struct {
+	URI         string          `json:"uri,omitempty"`
+	Template    string          `json:"uriTemplate,omitempty"`
+	Name        string          `json:"name"`
+	Title       string          `json:"title,omitempty"`
+	Description string          `json:"description,omitempty"`
+	MimeType    string          `json:"mimeType,omitempty"`
+	Size        int64           `json:"size,omitempty"` // bytes; 0: not told
+	Raw         json.RawMessage `json:"-"`              // as it came
+}
+
+// Prompts asks for all pages of the server's prompts; none of a server that does
+// not declare any. One that cannot be read is left out with a warning. Errors as
+// of [Client.Tools].
+func (c *Client) Prompts(ctx context.Context) ([]Prompt, error) {
+	if !c.Info().Has("prompts") {
+		return nil, nil
+	}
+	var prompts []Prompt
+	err := c.list(ctx, "prompts/list", "prompts", func(raw []byte) {
+		p := Prompt{Raw: append(json.RawMessage(nil), raw...)}
+		if err := json.Unmarshal(raw, &p); err != nil || p.Name == "" {
+			c.leftOut("prompt", raw)
+			return
+		}
+		prompts = append(prompts, p)
+	})
+	return prompts, err
+}
+
+// Resources asks for all pages of the server's resources and of its templates,
+// in this order; none of a server that does not declare any. Errors as of
+// [Client.Tools].
+func (c *Client) Resources(ctx context.Context) ([]Resource, error) {
+	if !c.Info().Has("resources") {
+		return nil, nil
+	}
+	var resources []Resource
+	for _, list := range []struct{ method, key string }{{"resources/list", "resources"}, {"resources/templates/list", "resourceTemplates"}} {
+		err := c.list(ctx, list.method, list.key, func(raw []byte) {
+			r := Resource{Raw: append(json.RawMessage(nil), raw...)}
+			if err := json.Unmarshal(raw, &r); err != nil || (r.URI == "") == (r.Template == "") {
+				c.leftOut("resource", raw)
+				return
+			}
+			resources = append(resources, r)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return resources, nil
+}
+
+func (c *Client) leftOut(what string, raw []byte) {
+	c.cfg.Logger.Warn("left out a "+what+" that cannot be read", "definition", clip(raw))
+}
+
+// Prompt returns the raw result of prompts/get: a description and messages. The
+// arguments are texts. Errors as of [Client.Call]; a server that first wants
+// input gets none, which is a protocol error.
+func (c *Client) Prompt(ctx context.Context, name string, args map[string]string) (json.RawMessage, error) {
+	params := text(nil, "name", name)
+	if len(args) > 0 {
+		b, err := json.Marshal(args)
+		if err != nil {
+			return nil, fmt.Errorf("the arguments of prompt %q: %w", name, err)
+		}
+		params = member(params, "arguments", b)
+	}
+	return c.get(ctx, "prompts/get", params, name)
+}
+
+// Read returns the contents of a resource (resources/read), one for each part of
+// it: type resource, with URI, MimeType, and Text or Data (base64). Errors as of
+// [Client.Prompt].
+func (c *Client) Read(ctx context.Context, uri string) ([]tenon.Content, error) {
+	raw, err := c.get(ctx, "resources/read", text(nil, "uri", uri), uri)
+	if err != nil {
+		return nil, err
+	}
+	var contents []tenon.Content
+	ok := jsonrpc.Elements(jsonrpc.Field(raw, "contents"), func(v []byte) bool {
+		block := append(member(text([]byte{'{'}, "type", "resource"), "resource", v), '}')
+		contents = append(contents, parseContent(block))
+		return true
+	})
+	if !ok {
+		return nil, tenon.Errorf(tenon.CodeProtocol, "resources/read gives no array \"contents\"")
+	}
+	return contents, nil
+}
+
+// get makes a request that has no effect and whose result must be complete.
+func (c *Client) get(ctx context.Context, method string, params []byte, about string) (json.RawMessage, error) {
+	raw, err := c.request(ctx, method, params, nil, about)
+	if err != nil {
+		return nil, c.explain(ctx, method, err, false)
+	}
+	kind, given := jsonrpc.String(jsonrpc.Field(raw, "resultType"))
+	switch {
+	case len(raw) == 0 || raw[0] != '{':
+		return nil, tenon.Errorf(tenon.CodeProtocol, "the result of %s is no object: %s", method, clip(raw))
+	case given && kind == "input_required" && c.isModern():
+		return nil, tenon.Errorf(tenon.CodeProtocol, "%s wants input first, which is given during tool calls only", method)
+	case given && kind != "complete":
+		return nil, tenon.Errorf(tenon.CodeProtocol, "%s gave a result of the unsupported resultType %s", method, strconv.QuoteToASCII(kind))
+	}
+	return raw, nil
+}

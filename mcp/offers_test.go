@@ -1,0 +1,258 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/mcp"
+	"github.com/tenonhq/tenon/transport"
+)
+
+// scripted is a server over HTTP that gives each method its answer: a result, or
+// an error object, or "" for 404. Its log holds what came.
+type scripted struct {
+	url string
+	mu  sync.Mutex
+	log []*http.Request
+}
+
+func script(t *testing.T, answer func(method string, r *http.Request) (result, rpcError string)) *scripted {
+	t.Helper()
+	s := &scripted{}
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if json.Unmarshal(body, &m) != nil || m.ID == nil {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		s.mu.Lock()
+		s.log = append(s.log, r)
+		s.mu.Unlock()
+		result, rpcError := answer(m.Method, r)
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case result != "":
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+string(m.ID)+`,"result":`+result+`}`)
+		case rpcError != "":
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+string(m.ID)+`,"error":`+rpcError+`}`)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	t.Cleanup(web.Close)
+	s.url = web.URL
+	return s
+}
+
+func (s *scripted) dial(t *testing.T) *mcp.Client {
+	t.Helper()
+	return connect(t, mcp.ClientConfig{Protocol: mcp.Modern, Dial: func(context.Context) (mcp.Stream, error) {
+		return transport.DialHTTP(transport.HTTPConfig{URL: s.url})
+	}})
+}
+
+const discovered = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"prompts":{},"resources":{}}}`
+
+// TestParamHeaders holds that arguments go into headers as the tool's schema asks
+// (2026-07-28, transports), and that a client whose list is old asks for it again
+// and repeats the call once.
+func TestParamHeaders(t *testing.T) {
+	var header atomic.Value
+	header.Store("Region")
+	s := script(t, func(method string, r *http.Request) (string, string) {
+		switch method {
+		case "server/discover":
+			return discovered, ""
+		case "tools/list":
+			return `{"tools":[{"name":"bad","inputSchema":{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}},
+				{"name":"good","inputSchema":{"properties":{"region":{"type":"string","x-mcp-header":"` + header.Load().(string) + `"}}}}]}`, ""
+		case "tools/call":
+			if r.Header.Get("Mcp-Param-"+header.Load().(string)) != "eu" {
+				return "", `{"code":-32020,"message":"header mismatch"}`
+			}
+			return `{"content":[]}`, ""
+		}
+		return "", ""
+	})
+	c := s.dial(t)
+	call := tenon.Call{Tool: "good", Arguments: json.RawMessage(`{"region":"eu"}`)}
+	if _, err := c.Call(t.Context(), call); err != nil { // without a list, and so first without the header
+		t.Fatal(err)
+	}
+	tools, err := c.Tools(t.Context())
+	if err != nil || len(tools) != 1 || tools[0].Remote != "good" {
+		t.Fatalf("%v %v", tools, err)
+	}
+	header.Store("Zone")
+	if _, err := c.Call(t.Context(), call); err != nil {
+		t.Fatal(err)
+	}
+	call.Arguments = json.RawMessage(`{"region":"us"}`)
+	if _, err := c.Call(t.Context(), call); tenon.ErrorCode(err) != tenon.CodeTool || !strings.Contains(err.Error(), "header mismatch") {
+		t.Errorf("a second refusal: %v", err)
+	}
+}
+
+func TestPromptsAndResources(t *testing.T) {
+	s := script(t, func(method string, _ *http.Request) (string, string) {
+		switch method {
+		case "server/discover":
+			return discovered, ""
+		case "prompts/list":
+			return `{"prompts":[{"name":"p","arguments":[{"name":"a","required":true}],"x":1},{"title":"no name"}]}`, ""
+		case "prompts/get":
+			return `{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}]}`, ""
+		case "resources/list":
+			return `{"resources":[{"uri":"test://a","name":"a","mimeType":"text/plain","size":3}]}`, ""
+		case "resources/templates/list":
+			return `{"resourceTemplates":[{"uriTemplate":"test://{x}","name":"t"},{"name":"neither"}]}`, ""
+		case "resources/read":
+			return `{"contents":[{"uri":"test://a","mimeType":"text/plain","text":"abc"},{"uri":"test://a/b","blob":"AA=="}]}`, ""
+		}
+		return "", ""
+	})
+	c := s.dial(t)
+	prompts, err := c.Prompts(t.Context())
+	if err != nil || len(prompts) != 1 || !prompts[0].Arguments[0].Required || !strings.Contains(string(prompts[0].Raw), `"x":1`) {
+		t.Errorf("prompts %+v %v", prompts, err)
+	}
+	if raw, err := c.Prompt(t.Context(), "p", map[string]string{"a": "b"}); err != nil || !strings.Contains(string(raw), `"hi"`) {
+		t.Errorf("prompt %s %v", raw, err)
+	}
+	resources, err := c.Resources(t.Context())
+	if err != nil || len(resources) != 2 || resources[0].Size != 3 || resources[1].Template != "test://{x}" {
+		t.Errorf("resources %+v %v", resources, err)
+	}
+	contents, err := c.Read(t.Context(), "test://a")
+	if err != nil || len(contents) != 2 {
+		t.Fatalf("contents %+v %v", contents, err)
+	}
+	got := [][4]string{}
+	for _, x := range contents {
+		got = append(got, [4]string{x.Type, x.URI, x.Text, x.Data})
+	}
+	if diff := cmp.Diff([][4]string{{"resource", "test://a", "abc", ""}, {"resource", "test://a/b", "", "AA=="}}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestForgottenWith400 holds that a session which the server forgot is begun again
+// too where it says so with 400 and without the request's id.
+func TestForgottenWith400(t *testing.T) {
+	var inits, calls atomic.Int32
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if json.NewDecoder(r.Body).Decode(&m) != nil {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		switch m.Method {
+		case "initialize":
+			w.Header().Set("Mcp-Session-Id", string('a'+inits.Add(1)))
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+string(m.ID)+`,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{}}}`)
+		case "tools/call":
+			if calls.Add(1) == 1 {
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = io.WriteString(w, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}`)
+				return
+			}
+			if calls.Load() == 3 { // of the request itself, so it was looked at
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = io.WriteString(w, `{"jsonrpc":"2.0","error":{"code":-32602,"message":"no such session of training"},"id":`+string(m.ID)+`}`)
+				return
+			}
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+string(m.ID)+`,"result":{"content":[]}}`)
+		default:
+			w.WriteHeader(http.StatusAccepted)
+		}
+	}))
+	t.Cleanup(web.Close)
+	c := connect(t, mcp.ClientConfig{Protocol: "2025-11-25", Dial: func(context.Context) (mcp.Stream, error) {
+		return transport.DialHTTP(transport.HTTPConfig{URL: web.URL})
+	}})
+	if _, err := c.Call(t.Context(), tenon.Call{Tool: "x"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Call(t.Context(), tenon.Call{Tool: "x"}); tenon.ErrorCode(err) != tenon.CodeTool {
+		t.Error(err)
+	}
+	if inits.Load() != 2 || calls.Load() != 3 {
+		t.Errorf("%d sessions, %d calls; want 2 and 3", inits.Load(), calls.Load())
+	}
+}
+
+// TestNoticeStream holds that the first call waits for the stream on which the
+// server may ask, and that a stream which broke for good is told.
+func TestNoticeStream(t *testing.T) {
+	var opened, early atomic.Bool
+	release := make(chan struct{})
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			if opened.Load() { // it is not opened a second time
+				w.WriteHeader(http.StatusMethodNotAllowed)
+				return
+			}
+			time.Sleep(30 * time.Millisecond)
+			opened.Store(true)
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.(http.Flusher).Flush()
+			select {
+			case <-release:
+			case <-r.Context().Done():
+			}
+			return
+		}
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		_ = json.NewDecoder(r.Body).Decode(&m)
+		w.Header().Set("Content-Type", "application/json")
+		switch m.Method {
+		case "initialize":
+			w.Header().Set("Mcp-Session-Id", "s")
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+string(m.ID)+`,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{}}}`)
+		case "tools/call":
+			early.Store(!opened.Load())
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+string(m.ID)+`,"result":{"content":[]}}`)
+		default:
+			w.WriteHeader(http.StatusAccepted)
+		}
+	}))
+	t.Cleanup(web.Close)
+	health := make(chan error, 8)
+	c := connect(t, mcp.ClientConfig{Protocol: "2025-11-25", Changed: func(string) {}, Health: func(err error) { health <- err },
+		Dial: func(context.Context) (mcp.Stream, error) {
+			return transport.DialHTTP(transport.HTTPConfig{URL: web.URL})
+		}})
+	ask := func(context.Context, string, json.RawMessage) (json.RawMessage, error) { return nil, nil }
+	if _, err := c.Call(t.Context(), tenon.Call{Tool: "x", Ask: ask}); err != nil || early.Load() {
+		t.Errorf("called before the stream was open (%v)", err)
+	}
+	if err := <-health; err != nil {
+		t.Error(err)
+	}
+	close(release)
+	if err := <-health; err == nil || !strings.Contains(err.Error(), "405") {
+		t.Errorf("told %v", err)
+	}
+}

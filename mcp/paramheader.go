@@ -1,0 +1,201 @@
+package mcp
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/jsonrpc"
+	"github.com/tenonhq/tenon/transport"
+)
+
+// The annotation by which a tool's schema asks for an argument in a header too,
+// and the prefix of that header (2026-07-28, tools and transports).
+const (
+	annotationHeader = "x-mcp-header"
+	paramPrefix      = "Mcp-Param-"
+)
+
+// mirrored is an argument that goes into a header as well.
+type mirrored struct {
+	path   []string // property names from the root of the arguments
+	kind   string   // string, integer or boolean
+	header string
+}
+
+// maxSchemaDepth bounds the walk over a tool's schema.
+const maxSchemaDepth = 64
+
+// readMirrored finds the arguments of a tool that go into headers. An error says
+// which annotation is none; such a tool must not be used (2026-07-28, tools).
+func readMirrored(schema []byte) ([]mirrored, error) {
+	w := headerWalk{seen: map[string]bool{}}
+	w.reachable(schema, nil)
+	return w.found, w.err
+}
+
+// headerWalk walks over a schema.
+type headerWalk struct {
+	found []mirrored
+	seen  map[string]bool // in lower case
+	err   error
+}
+
+func (w *headerWalk) fail(path []string, format string, args ...any) {
+	if w.err == nil {
+		w.err = fmt.Errorf("%s of parameter %q %s", annotationHeader, strings.Join(path, "."), fmt.Sprintf(format, args...))
+	}
+}
+
+// reachable walks over a schema that is reached through properties alone, the
+// only place where the annotation may stand.
+func (w *headerWalk) reachable(schema []byte, path []string) {
+	if len(path) > maxSchemaDepth {
+		w.fail(path, "lies too deep")
+		return
+	}
+	jsonrpc.Fields(schema, func(k, v []byte) bool {
+		switch string(k) {
+		case annotationHeader:
+			w.take(schema, v, path)
+		case "properties":
+			jsonrpc.Fields(v, func(name, property []byte) bool {
+				w.reachable(property, append(path[:len(path):len(path)], string(name)))
+				return w.err == nil
+			})
+		case "default", "const", "enum", "examples": // data
+		default:
+			w.elsewhere(v, path, 0)
+		}
+		return w.err == nil
+	})
+}
+
+// elsewhere looks for annotations where none may stand, as in the items of a
+// list or in one of several alternatives.
+func (w *headerWalk) elsewhere(v []byte, path []string, depth int) {
+	if depth > maxSchemaDepth || w.err != nil || len(v) == 0 {
+		return
+	}
+	switch v[0] {
+	case '[':
+		jsonrpc.Elements(v, func(e []byte) bool {
+			w.elsewhere(e, path, depth+1)
+			return w.err == nil
+		})
+	case '{':
+		jsonrpc.Fields(v, func(k, v []byte) bool {
+			switch string(k) {
+			case annotationHeader:
+				if len(v) > 0 && v[0] != '{' { // an object is a property of that name
+					w.fail(path, "stands where no single argument is meant")
+				}
+			case "default", "const", "enum", "examples":
+			default:
+				w.elsewhere(v, path, depth+1)
+			}
+			return w.err == nil
+		})
+	}
+}
+
+// take reads one annotation.
+func (w *headerWalk) take(schema, value []byte, path []string) {
+	name, ok := jsonrpc.String(value)
+	kind, _ := jsonrpc.String(jsonrpc.Field(schema, "type"))
+	switch {
+	case len(path) == 0:
+		w.fail(path, "stands at the root")
+	case !ok || !isToken(name):
+		w.fail(path, "is no name of a header: %s", clip(value))
+	case w.seen[strings.ToLower(name)]:
+		w.fail(path, "names the header %q a second time", name)
+	case kind != "string" && kind != "integer" && kind != "boolean":
+		w.fail(path, "stands at a value that is neither string, integer nor boolean")
+	default:
+		w.seen[strings.ToLower(name)] = true
+		w.found = append(w.found, mirrored{path: path, kind: kind, header: paramPrefix + name})
+	}
+}
+
+// isToken reports whether a text can be the name of a header (RFC 9110, 5.6.2).
+func isToken(s string) bool {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 128
+}
+
+// headersOf are the headers of a call. Arguments that are absent, null or of
+// another type than the schema says have none.
+func headersOf(params []mirrored, args []byte) map[string]string {
+	var headers map[string]string
+	for _, p := range params {
+		v := args
+		for _, name := range p.path {
+			v = jsonrpc.Field(v, name)
+		}
+		text, ok := headerText(p.kind, v)
+		if !ok {
+			continue
+		}
+		if headers == nil {
+			headers = map[string]string{}
+		}
+		headers[p.header] = text
+	}
+	return headers
+}
+
+func headerText(kind string, v []byte) (string, bool) {
+	switch kind {
+	case "string":
+		s, ok := jsonrpc.String(v)
+		return transport.HeaderValue(s), ok
+	case "boolean":
+		return string(v), string(v) == "true" || string(v) == "false"
+	}
+	if len(v) == 0 || v[0] != '-' && (v[0] < '0' || v[0] > '9') {
+		return "", false
+	}
+	s := string(v)
+	if whole, zeros, ok := strings.Cut(s, "."); ok && strings.Trim(zeros, "0") == "" {
+		s = whole // 42.0 is the integer 42
+	}
+	return s, !strings.ContainsAny(s, ".eE")
+}
+
+// learn reads which arguments of a tool go into headers. It reports an error for
+// a tool that must not be used. Only modern HTTP has such headers.
+func (c *Client) learn(t tenon.Tool, params map[string][]mirrored) error {
+	if !c.hasParamHeaders() {
+		return nil
+	}
+	found, err := readMirrored(t.Input)
+	if err == nil && len(found) > 0 {
+		params[t.Remote] = found
+	}
+	return err
+}
+
+func (c *Client) hasParamHeaders() bool { return c.http != nil && c.isModern() }
+
+// paramHeaders are those of a call of a tool that was listed.
+func (c *Client) paramHeaders(tool string, args []byte) map[string]string {
+	params := c.params.Load()
+	if params == nil || !c.hasParamHeaders() {
+		return nil
+	}
+	return headersOf((*params)[tool], args)
+}
+
+// isHeaderMismatch reports whether a modern server refused a request because its
+// headers and its body differ, as they do where the list of tools is old.
+func (c *Client) isHeaderMismatch(err error) bool {
+	var rpc *jsonrpc.Error
+	return c.hasParamHeaders() && errors.As(err, &rpc) && rpc.Code == codeHeaderMismatch
+}

@@ -1,0 +1,76 @@
+package mcp
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestReadMirrored holds where x-mcp-header may stand (2026-07-28, tools).
+func TestReadMirrored(t *testing.T) {
+	tests := map[string]struct {
+		schema string
+		want   []string // headers; nil: refused
+	}{
+		"none":                     {`{"type":"object","properties":{"a":{"type":"string"}}}`, []string{}},
+		"no object":                {`true`, []string{}},
+		"all kinds":                {`{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"integer","x-mcp-header":"B"},"c":{"type":"boolean","x-mcp-header":"C"}}}`, []string{"Mcp-Param-A", "Mcp-Param-B", "Mcp-Param-C"}},
+		"nested":                   {`{"properties":{"o":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"}}}}}`, []string{"Mcp-Param-A"}},
+		"a property of that name":  {`{"properties":{"x-mcp-header":{"type":"string"}},"$defs":{"x-mcp-header":{"type":"string"}}}`, []string{}},
+		"data":                     {`{"properties":{"a":{"type":"object","default":{"x-mcp-header":"A"}}}}`, []string{}},
+		"empty":                    {`{"properties":{"a":{"type":"string","x-mcp-header":""}}}`, nil},
+		"no text":                  {`{"properties":{"a":{"type":"string","x-mcp-header":1}}}`, nil},
+		"a blank":                  {`{"properties":{"a":{"type":"string","x-mcp-header":"A B"}}}`, nil},
+		"a colon":                  {`{"properties":{"a":{"type":"string","x-mcp-header":"A:"}}}`, nil},
+		"a control character":      {`{"properties":{"a":{"type":"string","x-mcp-header":"A\r\nB"}}}`, nil},
+		"beyond ASCII":             {`{"properties":{"a":{"type":"string","x-mcp-header":"Ä"}}}`, nil},
+		"twice":                    {`{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}`, nil},
+		"a number":                 {`{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}`, nil},
+		"an object":                {`{"properties":{"a":{"type":"object","x-mcp-header":"A"}}}`, nil},
+		"the root":                 {`{"type":"string","x-mcp-header":"A"}`, nil},
+		"in items":                 {`{"properties":{"a":{"type":"array","items":{"type":"string","x-mcp-header":"A"}}}}`, nil},
+		"in an alternative":        {`{"anyOf":[{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}]}`, nil},
+		"in a definition":          {`{"$defs":{"d":{"type":"string","x-mcp-header":"A"}}}`, nil},
+		"below a nested condition": {`{"properties":{"o":{"type":"object","if":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}}}}`, nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			found, err := readMirrored([]byte(tt.schema))
+			if (err != nil) != (tt.want == nil) {
+				t.Fatal(err)
+			}
+			if err != nil {
+				return
+			}
+			got := []string{}
+			for _, f := range found {
+				got = append(got, f.header)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestHeadersOf(t *testing.T) {
+	params, err := readMirrored([]byte(`{"properties":{"s":{"type":"string","x-mcp-header":"S"},"i":{"type":"integer","x-mcp-header":"I"},
+		"b":{"type":"boolean","x-mcp-header":"B"},"o":{"properties":{"s":{"type":"string","x-mcp-header":"Deep"}}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]map[string]string{
+		`{}`:                                    nil,
+		`{"s":null,"i":null,"b":null,"o":null}`: nil,
+		`{"s":"","i":-7,"b":false}`:             {"Mcp-Param-S": "", "Mcp-Param-I": "-7", "Mcp-Param-B": "false"},
+		`{"s":" x","i":42.0,"o":{"s":"grüezi"}}`: {"Mcp-Param-S": "=?base64?IHg=?=", "Mcp-Param-I": "42", "Mcp-Param-Deep": "=?base64?Z3LDvGV6aQ==?="},
+		`{"s":5,"i":"7","b":"true","o":7}`:       nil,
+		`{"i":1.5}`:                              nil,
+		`{"i":9007199254740993}`:                 {"Mcp-Param-I": "9007199254740993"},
+	} {
+		if diff := cmp.Diff(want, headersOf(params, json.RawMessage(args))); diff != "" {
+			t.Errorf("%s\n%s", args, diff)
+		}
+	}
+}
