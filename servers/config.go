@@ -125,6 +125,10 @@ type Config struct {
 	Parallel *bool `yaml:"parallel" default:"true"`
 	// Discover tools; false: only those that `tools` names.
 	LoadTools *bool `yaml:"load_tools" default:"true"`
+	// Discover prompts where the server declares them; false: there are none.
+	LoadPrompts *bool `yaml:"load_prompts" default:"true"`
+	// List resources whenever the server is connected, so that they are known before somebody asks.
+	LoadResources bool `yaml:"load_resources" default:"false"`
 	// What the server gets that asks a person for input (elicitation): deny does not offer it.
 	Elicitation string `yaml:"elicitation" enum:"deny,ask" default:"ask"`
 	// What the server gets that asks for an answer of a model (sampling): deny does not offer it; ask: a person is asked each time; allow: the model answers at once.
@@ -154,7 +158,7 @@ type Auth struct {
 // config fills in the folder of the file).
 func (c Config) WithDefaults() Config {
 	yes := true
-	for _, p := range []**bool{&c.Enabled, &c.Trusted, &c.Parallel, &c.LoadTools, &c.TerminateOnClose} {
+	for _, p := range []**bool{&c.Enabled, &c.Trusted, &c.Parallel, &c.LoadTools, &c.LoadPrompts, &c.TerminateOnClose} {
 		if *p == nil {
 			*p = &yes
 		}
@@ -233,3 +237,6 @@ func (c Config) IsParallel() bool { return c.Parallel == nil || *c.Parallel }
 
 // LoadsTools reports whether tools are discovered.
 func (c Config) LoadsTools() bool { return c.LoadTools == nil || *c.LoadTools }
+
+// LoadsPrompts reports whether prompts are discovered.
+func (c Config) LoadsPrompts() bool { return c.LoadPrompts == nil || *c.LoadPrompts }

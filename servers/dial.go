@@ -71,13 +71,9 @@ func (s *Server) open(ctx context.Context, cfg Config, protocol string, attempt 
 		Answers:        cfg.Answers(),
 		Step:           func(name string) { s.step(attempt, name) },
 		Notice:         s.notice,
-		Changed: func(list string) {
-			if list == "tools" {
-				s.refresh()
-			}
-		},
-		Health: s.health,
-		Logger: s.log,
+		Changed:        s.changed,
+		Health:         s.health,
+		Logger:         s.log,
 	}
 	switch cfg.Transport {
 	case TransportAuto:

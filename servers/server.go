@@ -52,16 +52,18 @@ type Server struct {
 	listed bool
 	// changes counts how often the server said that its tools changed, so that a
 	// list that was under way then is not kept.
-	changes  int
-	closed   bool
-	kept     []tenon.Tool   // those of the last listing, of this process or an earlier one
-	loaded   bool           // kept is of an earlier process
-	lost     bool           // it was connected before
-	over     error          // with restart: never, why there is no connection any more
-	retrying bool           // the background tries again
-	singles  sync.WaitGroup // uses under way of per_call
-	journal  *journal
-	single   bool // for one use of another server, whose journal it has
+	changes   int
+	prompts   kept[mcp.Prompt]
+	resources kept[mcp.Resource]
+	closed    bool
+	kept      []tenon.Tool   // those of the last listing, of this process or an earlier one
+	loaded    bool           // kept is of an earlier process
+	lost      bool           // it was connected before
+	over      error          // with restart: never, why there is no connection any more
+	retrying  bool           // the background tries again
+	singles   sync.WaitGroup // uses under way of per_call
+	journal   *journal
+	single    bool // for one use of another server, whose journal it has
 	// protocol is the revision that was found, so that it is asked for once.
 	protocol string
 	found    string           // the transport that auto found, "" for none yet
@@ -77,6 +79,7 @@ type Server struct {
 // connection is what a server needs of an MCP client.
 type connection interface {
 	tenon.Toolset
+	offering
 	Done() <-chan struct{} // closed when the connection is lost
 	Err() error            // why
 	Close() error
@@ -341,6 +344,13 @@ func (s *Server) dialOnce() {
 	s.log.Info("Connected to MCP server: "+s.name, "protocol", o.d.protocol)
 	conn := s.conn
 	s.wg.Go(func() { s.watch(conn) })
+	if s.cfg.LoadResources && s.cfg.Lifecycle != LifecyclePerCall {
+		s.wg.Go(func() {
+			if _, err := s.Resources(s.ctx); err != nil {
+				s.log.Warn("the resources are not known", "error", err.Error()) // who asks for them is told too
+			}
+		})
+	}
 	if s.kept != nil && s.loaded { // what was offered without it may have changed
 		s.wg.Go(func() { _, _ = s.List(s.ctx) }) // who calls a tool that is gone is told so
 	}

@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 
 // fakeConn is a connection without a server.
 type fakeConn struct {
+	offering
 	tools func(context.Context) ([]tenon.Tool, error)
 	call  func(context.Context, tenon.Call) (*tenon.Result, error)
 	done  chan struct{}

@@ -1,0 +1,119 @@
+package servers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/mcp"
+)
+
+// offering is what a connection has beside tools.
+type offering interface {
+	Prompts(ctx context.Context) ([]mcp.Prompt, error)
+	Resources(ctx context.Context) ([]mcp.Resource, error)
+	Prompt(ctx context.Context, name string, args map[string]string) (json.RawMessage, error)
+	Read(ctx context.Context, uri string) ([]tenon.Content, error)
+}
+
+// Prompts returns the server's prompts, connecting if need be; none where the
+// configuration says load_prompts: false, and none of a server that declares
+// none. They are asked for once for each connection, and again after the server
+// said that they changed.
+func (s *Server) Prompts(ctx context.Context) ([]mcp.Prompt, error) {
+	if !s.cfg.LoadsPrompts() {
+		return nil, nil
+	}
+	return offered(ctx, s, "prompts", &s.prompts, func(c *link) ([]mcp.Prompt, error) { return c.Prompts(ctx) })
+}
+
+// Resources returns the server's resources and templates as [Server.Prompts]
+// does prompts. Unlike load_resources, which says whether they are listed at each
+// connect, this asks in any case.
+func (s *Server) Resources(ctx context.Context) ([]mcp.Resource, error) {
+	return offered(ctx, s, "resources", &s.resources, func(c *link) ([]mcp.Resource, error) { return c.Resources(ctx) })
+}
+
+// Prompt returns the raw result of prompts/get.
+func (s *Server) Prompt(ctx context.Context, name string, args map[string]string) (raw json.RawMessage, err error) {
+	err = s.use(ctx, fmt.Sprintf("prompt '%s' of server '%s'", name, s.name), func(c *link) error {
+		raw, err = c.Prompt(ctx, name, args)
+		return s.failed(c, err)
+	})
+	return raw, err
+}
+
+// Read returns the contents of a resource.
+func (s *Server) Read(ctx context.Context, uri string) (contents []tenon.Content, err error) {
+	err = s.use(ctx, fmt.Sprintf("resource '%s' of server '%s'", clean(uri), s.name), func(c *link) error {
+		contents, err = c.Read(ctx, uri)
+		return s.failed(c, err)
+	})
+	return contents, err
+}
+
+// failed explains an error of a request, and looks whether the connection is
+// lost; nil for none.
+func (s *Server) failed(c *link, err error) error {
+	if err == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lostBy(c, err)
+	return s.explain("", err)
+}
+
+// kept is a list that was asked for on a connection, until it changes.
+type kept[T any] struct {
+	of      *link
+	items   []T
+	changes int // how often the server said that the list changed
+}
+
+// offered returns a list of a server, asking for it unless it is known.
+func offered[T any](ctx context.Context, s *Server, what string, k *kept[T], ask func(c *link) ([]T, error)) (items []T, err error) {
+	err = s.use(ctx, fmt.Sprintf("the list of %s of server '%s'", what, s.name), func(c *link) error {
+		s.mu.Lock()
+		known, changes := k.of == c, k.changes
+		items = k.items
+		s.mu.Unlock()
+		if known {
+			return nil
+		}
+		var err error
+		if items, err = ask(c); err != nil {
+			return s.failed(c, err)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.conn == c && k.changes == changes {
+			k.of, k.items = c, items
+		}
+		return nil
+	})
+	return items, err
+}
+
+// stale forgets a list; the caller holds the lock.
+func (k *kept[T]) stale() { k.of, k.items, k.changes = nil, nil, k.changes+1 }
+
+// changed forgets the list that the server says has changed.
+func (s *Server) changed(list string) {
+	switch list {
+	case "tools":
+		s.refresh()
+		return
+	case "prompts", "resources":
+	default:
+		return
+	}
+	s.mu.Lock()
+	if list == "prompts" {
+		s.prompts.stale()
+	} else {
+		s.resources.stale()
+	}
+	s.mu.Unlock()
+}
