@@ -1,13 +1,14 @@
 # What each target does stands in AGENTS.md. Building, testing and measuring need Go alone; check also needs a C
-# compiler (the race detector), and peers needs Node with npm.
+# compiler (the race detector), peers and conformance need Node with npm.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: test check peers soak figures fmt vet windows staticcheck nested tidy race kills schedules hostile
+.PHONY: test check peers conformance soak figures fmt vet windows staticcheck nested tidy race kills schedules hostile
 
 export TENON_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tenon
 PEERS := $(TENON_CACHE)/peers
+CONFORMANCE := $(TENON_CACHE)/conformance
 TOOLS := $(CURDIR)/.tools
 STATICCHECK := v0.8.2
 KILLS ?= 200
@@ -16,7 +17,7 @@ SCHEDULES ?= 50000
 test:
 	go test ./...
 
-check: fmt vet windows staticcheck nested tidy race kills schedules hostile peers
+check: fmt vet windows staticcheck nested tidy race kills schedules hostile peers conformance
 
 fmt:
 	@echo "gofmt -l"; bad=$$(git ls-files -co --exclude-standard -- '*.go' | xargs gofmt -l); \
@@ -73,6 +74,17 @@ $(PEERS)/ready: internal/peers/package.json internal/peers/package-lock.json
 	mkdir -p $(PEERS)
 	cp $^ $(PEERS)/
 	cd $(PEERS) && npm ci --no-audit --no-fund --ignore-scripts --prefer-offline --loglevel=error
+	touch $@
+
+# The public conformance suite of MCP, with the Node that it needs.
+conformance: $(CONFORMANCE)/ready
+	TENON_CONFORMANCE_DIR=$(CONFORMANCE) go test -json -v -count=1 -timeout 10m ./internal/conformance | \
+	  go run .ci/summary.go testresults/conformance.jsonl
+
+$(CONFORMANCE)/ready: internal/conformance/package.json internal/conformance/package-lock.json
+	mkdir -p $(CONFORMANCE)
+	cp $^ $(CONFORMANCE)/
+	cd $(CONFORMANCE) && npm ci --no-audit --no-fund --ignore-scripts --prefer-offline --loglevel=error
 	touch $@
 
 # The long runs: an hour or more.

@@ -1,0 +1,188 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/mcp"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// client does what a scenario of the suite wants of a client.
+func client(ctx context.Context, name, url string) error {
+	s := servers.New("suite", servers.Config{URL: url}, servers.Options{Version: "0",
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	drive := scenarios[name]
+	if drive == nil {
+		drive = callAll
+	}
+	return errors.Join(drive(ctx, s), s.Close())
+}
+
+// scenarios holds what is more than to call each tool once.
+var scenarios = map[string]func(context.Context, *servers.Server) error{
+	"http-standard-headers":            everything,
+	"http-custom-headers":              callContext,
+	"sep-2322-client-request-state":    callAll,
+	"json-schema-2020-12-preservation": echoSchema,
+}
+
+// callAll lists the tools and calls each of them, with 5 for every number and a
+// word for every text.
+func callAll(ctx context.Context, s *servers.Server) error {
+	tools, err := s.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range tools {
+		if _, err := call(ctx, s, t.Remote, sample(t.Input)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// everything uses each list and each verb once.
+func everything(ctx context.Context, s *servers.Server) error {
+	if err := callAll(ctx, s); err != nil {
+		return err
+	}
+	prompts, err := s.Prompts(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range prompts {
+		if _, err := s.Prompt(ctx, p.Name, nil); err != nil {
+			return err
+		}
+	}
+	resources, err := s.Resources(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range resources {
+		if r.URI == "" {
+			continue
+		}
+		if _, err := s.Read(ctx, r.URI); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// callContext makes the calls that the suite writes down.
+func callContext(ctx context.Context, s *servers.Server) error {
+	var given struct {
+		ToolCalls []struct {
+			Name      string
+			Arguments json.RawMessage
+		}
+	}
+	if err := json.Unmarshal([]byte(os.Getenv("MCP_CONFORMANCE_CONTEXT")), &given); err != nil {
+		return err
+	}
+	if _, err := s.List(ctx); err != nil {
+		return err
+	}
+	for _, c := range given.ToolCalls {
+		if _, err := call(ctx, s, c.Name, c.Arguments); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// echoSchema sends the schema of one tool back as the argument of another.
+func echoSchema(ctx context.Context, s *servers.Server) error {
+	tools, err := s.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range tools {
+		if t.Remote == "json_schema_2020_12_tool" {
+			_, err = call(ctx, s, "json_schema_echo", json.RawMessage(fmt.Sprintf(`{"schema":%s}`, t.Input)))
+		}
+	}
+	return err
+}
+
+// call calls a tool as a run does: what the server asks for is answered, and in
+// the modern era the call is then made once more.
+func call(ctx context.Context, s *servers.Server, tool string, args json.RawMessage) (*tenon.Result, error) {
+	c := tenon.Call{Tool: tool, Arguments: args, Ask: answer}
+	for range 10 {
+		r, err := s.Call(ctx, c)
+		if err != nil || r.Input == nil {
+			return r, err
+		}
+		requests := map[string]struct {
+			Method string
+			Params json.RawMessage
+		}{}
+		if len(r.Input.Requests) > 0 {
+			if err := json.Unmarshal(r.Input.Requests, &requests); err != nil {
+				return nil, err
+			}
+		}
+		answers := map[string]json.RawMessage{}
+		for key, q := range requests {
+			if answers[key], err = answer(ctx, q.Method, q.Params); err != nil {
+				return nil, err
+			}
+		}
+		c.Input = &tenon.InputAnswer{State: r.Input.State}
+		if len(answers) > 0 {
+			if c.Input.Responses, err = json.Marshal(answers); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return nil, fmt.Errorf("tool %s asks without end", tool)
+}
+
+// answer accepts every form as it is when nothing is filled in.
+func answer(_ context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	if method != mcp.MethodElicit {
+		return nil, tenon.Errorf(tenon.CodeDenied, "nobody answers %s", method)
+	}
+	form, err := host.ParseForm(params)
+	if err != nil {
+		return nil, err
+	}
+	content, err := form.Fill(json.RawMessage("{}"))
+	if err != nil {
+		content = json.RawMessage(`{"confirmed":true}`) // a field without a default
+	}
+	return json.RawMessage(fmt.Sprintf(`{"action":"accept","content":%s}`, content)), nil
+}
+
+// sample makes arguments for a schema.
+func sample(schema json.RawMessage) json.RawMessage {
+	var s struct {
+		Properties map[string]struct{ Type any }
+	}
+	_ = json.Unmarshal(schema, &s) // a schema of another kind takes no arguments of ours
+	args := map[string]any{}
+	for name, p := range s.Properties {
+		switch p.Type {
+		case "number", "integer":
+			args[name] = 5
+		case "string":
+			args[name] = "word"
+		case "boolean":
+			args[name] = true
+		}
+	}
+	b, err := json.Marshal(args)
+	if err != nil {
+		return nil // cannot be: words and numbers
+	}
+	return b
+}

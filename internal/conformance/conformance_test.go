@@ -1,0 +1,200 @@
+// Package conformance holds tenon to the public conformance suite of MCP
+// (@modelcontextprotocol/conformance), as a client of both protocol eras.
+//
+//	make conformance ──► the suite (npm) ──starts──► this test binary as a client ──► servers, mcp, transport
+//	                        └────────── the suite's own HTTP servers ◄──────────────────┘
+//
+// The client is package servers as the product uses it, driven by a few lines for
+// each scenario (client_test.go). What counts is the suite's frozen list of
+// required scenarios of each revision. Extensions and later scenarios run as
+// well, and are shown with their result. A scenario without a single check proves
+// nothing and is named as such.
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// scenario is the variable by which the suite tells its client what to do. It
+// makes the test binary the client.
+const scenario = "MCP_CONFORMANCE_SCENARIO"
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(scenario); name != "" {
+		ctx, cancel := context.WithTimeout(context.Background(), 25*time.Second)
+		defer cancel()
+		if err := client(ctx, name, os.Args[len(os.Args)-1]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// waits reports scenarios that wait for a part of tenon that is not there yet.
+// They run and are shown, and do not count.
+func waits(name string) bool { return strings.HasPrefix(name, "auth/") } // OAuth
+
+// check is one finding of the suite.
+type check struct {
+	ID, Name, Status, ErrorMessage string
+}
+
+// outcome is how a scenario went.
+type outcome struct {
+	name   string
+	checks []check
+	stderr string
+}
+
+func TestClient(t *testing.T) {
+	dir := os.Getenv("TENON_CONFORMANCE_DIR")
+	if dir == "" {
+		t.Skip("needs Node 22 and a package from npm: make conformance installs them and runs this")
+	}
+	suite := filepath.Join(dir, "node_modules", "@modelcontextprotocol", "conformance")
+	node := findNode(t, dir)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(self, " ") {
+		t.Fatalf("the suite splits its command at blanks, and %s has one; set GOTMPDIR", self)
+	}
+	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(revision, func(t *testing.T) {
+			required := requirements(t, filepath.Join(suite, "requirements", revision+".yaml"))
+			out := t.TempDir()
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, node, filepath.Join(suite, "dist", "index.js"),
+				"client", "--command", self, "--requirements", revision, "-o", out)
+			log, err := cmd.CombinedOutput() // its status counts what waits, too
+			var exit *exec.ExitError
+			if err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
+				t.Fatalf("the suite did not run: %v\n%s", err, log)
+			}
+			outcomes := collect(t, out)
+			for _, name := range required {
+				if !slices.ContainsFunc(outcomes, func(o outcome) bool { return o.name == name }) {
+					t.Errorf("the required scenario %s did not run\n%s", name, log)
+				}
+			}
+			for _, o := range outcomes {
+				t.Run(o.name, func(t *testing.T) { o.judge(t, slices.Contains(required, o.name)) })
+			}
+		})
+	}
+}
+
+// judge fails the test of a required scenario that failed, and says how the others
+// went.
+func (o outcome) judge(t *testing.T, required bool) {
+	count := map[string]int{}
+	var wrong []string
+	for _, c := range o.checks {
+		count[c.Status]++
+		if c.Status == "FAILURE" || c.Status == "WARNING" {
+			wrong = append(wrong, fmt.Sprintf("%s %s %s: %s", c.Status, c.ID, c.Name, c.ErrorMessage))
+		}
+	}
+	proof := count["SUCCESS"] + count["FAILURE"]
+	switch {
+	case proof == 0 && !required:
+		t.Skip("vacuous: the suite made no check")
+	case len(wrong) > 0 && required && !waits(o.name):
+		t.Errorf("%s\n%s", strings.Join(wrong, "\n"), o.stderr)
+	case proof == 0:
+		t.Error("required, and the suite made no check")
+	case len(wrong) > 0 && waits(o.name) && required:
+		t.Skipf("waits for OAuth: %d of %d checks fail", len(wrong), proof)
+	case len(wrong) > 0:
+		t.Skipf("not scored: %d of %d checks fail, first %s", len(wrong), proof, wrong[0])
+	case !required:
+		t.Logf("not scored, passed: %d checks", proof)
+	default:
+		t.Logf("%d checks", proof)
+	}
+}
+
+var stamp = regexp.MustCompile(`-\d{4}-\d\d-\d\dT[\d-]+Z$`)
+
+// collect reads what the suite wrote: a folder for each scenario.
+func collect(t *testing.T, dir string) []outcome {
+	t.Helper()
+	var outcomes []outcome
+	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		if err != nil || filepath.Base(path) != "checks.json" {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		o := outcome{name: stamp.ReplaceAllString(filepath.ToSlash(name), "")}
+		stderr, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "stderr.txt")) // there may be none
+		o.stderr = string(stderr)
+		outcomes = append(outcomes, o)
+		return json.Unmarshal(b, &outcomes[len(outcomes)-1].checks)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcomes
+}
+
+// requirements reads the list "client" of the suite's frozen file, which is a flat
+// list of words.
+func requirements(t *testing.T, file string) []string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(b), "\nclient:\n")
+	if !ok {
+		t.Fatalf("%s has no list of clients", file)
+	}
+	var names []string
+	for line := range strings.Lines(rest) {
+		name, ok := strings.CutPrefix(strings.TrimSpace(line), "- ")
+		if !ok {
+			break
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		t.Fatalf("%s requires nothing of a client", file)
+	}
+	return names
+}
+
+// findNode prefers the Node that was installed with the suite.
+func findNode(t *testing.T, dir string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "node_modules", "node-*", "bin", "node"))
+	if err == nil && len(found) > 0 {
+		return found[0]
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Fatalf("the suite needs Node 22: %v", err)
+	}
+	return node
+}
