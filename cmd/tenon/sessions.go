@@ -14,9 +14,9 @@ import (
 )
 
 func newSessions(a *app) *cobra.Command {
-	cmd := group("sessions", "Conversations: list, show, search, fork, rename, compact, delete, prune", "session")
+	cmd := group("sessions", "Conversations: list, show, search, fork, rename, compact, export, delete, prune", "session")
 	cmd.AddCommand(newSessionsList(a), newSessionsShow(a), newSessionsSearch(a), newSessionsFork(a), newSessionsRename(a), newSessionsCompact(a),
-		newSessionsDelete(a), newSessionsPrune(a))
+		newSessionsExport(a), newSessionsDelete(a), newSessionsPrune(a))
 	return cmd
 }
 
