@@ -47,6 +47,19 @@ func TestReadConversation(t *testing.T) {
 	}
 }
 
+// TestReadConversationWithoutWireForms leaves out what a provider's wire had beside
+// what was said: a file must not bring blocks of its own into a request.
+func TestReadConversationWithoutWireForms(t *testing.T) {
+	list, err := host.ReadConversation(strings.NewReader(`[{"role":"user","parts":[{"type":"text","text":"q","wire":"anthropic","raw":{"type":"x"}}]},
+		{"role":"assistant","parts":[{"type":"opaque","wire":"anthropic","raw":{"type":"server_tool_use"}},{"type":"text","text":"a","wire":"anthropic","raw":{"type":"x"}}]}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, _ := json.Marshal(list); string(b) != `[{"role":"user","parts":[{"type":"text","text":"q"}]},{"role":"assistant","parts":[{"type":"text","text":"a"}]}]` {
+		t.Errorf("%s", b)
+	}
+}
+
 // FuzzReadConversation: what is taken can be gone on from and comes back the same.
 func FuzzReadConversation(f *testing.F) {
 	f.Add(`[{"role":"user","content":"q"},{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"1"}]`)

@@ -121,6 +121,9 @@ func (a *app) showSession(ctx context.Context, h *host.Host, s tenon.Session, nu
 	for _, m := range said {
 		if numbers {
 			fmt.Fprintf(b, "\n%s", a.outStyle(dim, fmt.Sprintf("[%d] %s", m.N, m.Role)))
+			if m.Role == tenon.RoleTool { // its lines come without a gap
+				b.WriteByte('\n')
+			}
 		}
 		a.showMessage(b, m.Message)
 	}
