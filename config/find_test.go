@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -209,4 +211,28 @@ func TestByHand(t *testing.T) {
 	if c.Origin("servers.a") != "default" {
 		t.Error(c.Origin("servers.a"))
 	}
+}
+
+// TestLaterKeys holds the keys that come later to being later: one that is there
+// already has left the list.
+func TestLaterKeys(t *testing.T) {
+	var walk func(reflect.Type)
+	seen := map[reflect.Type]bool{}
+	walk = func(typ reflect.Type) {
+		for typ.Kind() == reflect.Map || typ.Kind() == reflect.Slice || typ.Kind() == reflect.Pointer {
+			typ = typ.Elem()
+		}
+		if typ.Kind() != reflect.Struct || seen[typ] {
+			return
+		}
+		seen[typ] = true
+		for _, f := range fields(typ) {
+			if slices.Contains(laterKeys[typ.String()], f.name) {
+				t.Errorf("%s.%s is no later key: it is there", typ, f.name)
+			}
+			walk(f.typ)
+		}
+	}
+	walk(reflect.TypeFor[Config]())
+	walk(reflect.TypeFor[SecretSource]())
 }
