@@ -256,3 +256,39 @@ func TestConcurrency(t *testing.T) {
 		t.Errorf("%d calls at a time, want 2", s.most.Load())
 	}
 }
+
+// TestBudgetHeld has a call meet a budget whose last calls another run has reserved
+// and not counted yet: it waits for what comes of them.
+func TestBudgetHeld(t *testing.T) {
+	for used, want := range map[int64]string{0: "3 EUR", 2: "budget of this day is used up"} {
+		t.Run(fmt.Sprint(used), func(t *testing.T) {
+			h, st := budgeted(t, t.TempDir(), &config.Config{Budgets: agent.Budgets{Day: agent.Budget{ToolCalls: 2}}}, &shop{}, func(req *tenon.Request) (*tenon.Response, error) {
+				if last := req.Messages[len(req.Messages)-1]; last.Role == tenon.RoleUser {
+					return calls(`price {"thing":"tea"}`), nil
+				}
+				return says("done"), nil
+			})
+			release, ok, err := st.Acquire("other")
+			if err != nil || !ok {
+				t.Fatal(ok, err)
+			}
+			defer release()
+			key := "day/" + time.Now().UTC().Format(time.DateOnly) + "/tool_calls"
+			if _, err := st.Reserve(t.Context(), "other", "1.0", []store.Charge{{Key: key, Amount: 2, Limit: 2}}); err != nil {
+				t.Fatal(err)
+			}
+			time.AfterFunc(50*time.Millisecond, func() { _ = st.Settle(context.Background(), "other", "1.0", []int64{used}) }) // the answer shows it
+			r, _ := ask(t, h, host.Question{Text: "How much is tea?"})
+			if len(r.ToolCalls) != 1 || !strings.Contains(r.ToolCalls[0].Error+text(r.ToolCalls[0].Result), want) {
+				t.Errorf("%+v", r.ToolCalls)
+			}
+		})
+	}
+}
+
+func text(r *tenon.Result) string {
+	if r == nil {
+		return ""
+	}
+	return r.Text()
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
@@ -71,7 +72,7 @@ func (h *Host) decideCall(ctx context.Context, a engine.Attempt, c *agent.Decide
 		return d, nil
 	}
 	// A call is counted when it is let through: what it is charged is known before.
-	switch refused, _, err := h.reserve(ctx, a.Row, a.Step, c.Budgets, callUnits, use{calls: 1}, c.Beyond); {
+	switch refused, err := h.reserveCall(ctx, a, c); {
 	case err != nil:
 		return d, err
 	case refused != nil:
@@ -81,6 +82,32 @@ func (h *Host) decideCall(ctx context.Context, a engine.Attempt, c *agent.Decide
 	}
 	return d, nil
 }
+
+// reserveCall reserves a call. The last of a budget may be reserved by another run
+// that has not counted it yet, which takes it a moment.
+func (h *Host) reserveCall(ctx context.Context, a engine.Attempt, c *agent.DecideCommand) (*agent.Refusal, error) {
+	for began := time.Now(); ; {
+		changed := h.store.Changed(ctx)
+		refused, queued, err := h.reserve(ctx, a.Row, a.Step, c.Budgets, callUnits, use{calls: 1}, c.Beyond)
+		if err != nil || !queued {
+			return refused, err
+		}
+		if time.Since(began) > callPatience {
+			return &agent.Refusal{Limit: tenon.LimitToolCalls, Reason: "the last calls of a budget of tool calls are held by other runs"}, nil
+		}
+		select {
+		case <-changed:
+		case <-time.After(callPause): // its process may have died
+		case <-ctx.Done():
+			return nil, tenon.Errorf(tenon.CodeCancelled, "step %s: %w", a.Step, context.Cause(ctx))
+		}
+	}
+}
+
+const (
+	callPause    = 20 * time.Millisecond // between two looks at a budget that another call holds
+	callPatience = 5 * time.Second
+)
 
 // facts are what rules look at.
 func (h *Host) facts(run tenon.Run, t *tenon.Tool, args json.RawMessage) *policy.Facts {

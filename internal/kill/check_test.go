@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +31,18 @@ func (f *field) check(t *testing.T, run string, said []event) {
 	if last := journal[len(journal)-1]; last.Kind != "done" || !strings.Contains(string(last.Data), "all done") {
 		t.Errorf("run %s: the last event is %s %s", run, last.Kind, last.Data)
 	}
+	f.checkCalls(t, run, journal, leadCallsOfRun)
+	child := fmt.Sprintf("%s/%d.3", run, helping)
+	f.checkCalls(t, child, clitest.Lines[event](t, f.OK(t, "runs", "events", child, "-c", "tenon.yaml", "-o", "jsonl")), helperCallsOfRun)
+	if !slices.ContainsFunc(journal, func(e event) bool { return e.Kind == "compacted" }) {
+		t.Errorf("run %s: the conversation was never made shorter: the test does not test what it should", run)
+	}
+	f.checkHistory(t, run)
+}
+
+// checkCalls holds the calls of a run against their effects.
+func (f *field) checkCalls(t *testing.T, run string, journal []event, want int) {
+	t.Helper()
 	effects := f.effectsOf(t, run)
 	calls := 0
 	for step, c := range callsOf(t, run, journal) {
@@ -37,13 +50,12 @@ func (f *field) check(t *testing.T, run string, said []event) {
 		f.checkCall(t, run, step, c, effects[step])
 		delete(effects, step)
 	}
-	if want := 3*turns + 1; calls != want {
+	if calls != want {
 		t.Errorf("run %s: %d calls, want %d", run, calls, want)
 	}
 	for step, n := range effects {
 		t.Errorf("run %s: step %s had %d effects and stands in no journal", run, step, n)
 	}
-	f.checkHistory(t, run)
 }
 
 func same(a, b event) bool {
@@ -82,7 +94,7 @@ func callsOf(t *testing.T, run string, journal []event) map[string]*call {
 			if err := json.Unmarshal(e.Data, &s); err != nil {
 				t.Fatalf("run %s: %s: %v", run, e.Data, err)
 			}
-			if s.Kind == "tool" {
+			if s.Kind == "tool" || s.Kind == "child" {
 				c.starts++
 				c.startAfterEnd = c.startAfterEnd || len(c.ends) > 0
 			}
@@ -120,8 +132,10 @@ func (f *field) checkCall(t *testing.T, run, step string, c *call, did int) {
 	switch end := c.ends[0]; {
 	case end == "failed":
 		say("nothing failed here")
-	case c.tool == safeTool && end != "result":
+	case (c.tool == safeTool || c.tool == agentTool) && end != "result":
 		say("a call that may be repeated must end with its result")
+	case c.tool == agentTool: // its effects are those of the run that it is
+		f.redone += c.starts - 1
 	case c.tool != safeTool && did > 1:
 		say("an unsafe call took effect more than once")
 	case end == "result" && did == 0:
@@ -145,7 +159,11 @@ func (f *field) effectsOf(t *testing.T, run string) map[string]int {
 	counts := map[string]int{}
 	for line := range strings.Lines(string(b)) {
 		if _, rest, ok := strings.Cut(line, run+"/"); ok {
+			rest, _, _ = strings.Cut(rest, " ")
 			step := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789."))]
+			if strings.HasPrefix(rest[len(step):], "/") {
+				continue // of a run that this one called
+			}
 			counts[step]++
 		}
 	}
@@ -191,7 +209,7 @@ func (f *field) checkHistory(t *testing.T, run string) {
 			}
 		}
 	}
-	if len(open) > 0 || results != 3*turns+1 {
+	if len(open) > 0 || results != leadCallsOfRun {
 		t.Errorf("run %s: %d results, and the calls %q without", run, results, open)
 	}
 }

@@ -31,7 +31,11 @@ import (
 const (
 	turns   = 12 // of a run, each with parallel calls
 	asking  = 4  // the turn with a call that needs a decision
+	helping = 7  // the turn that asks another agent
 	envKill = "TENON_KILLS"
+
+	leadCallsOfRun   = 3*turns + 2
+	helperCallsOfRun = 3
 )
 
 // The tools of a turn. Both servers are the same program; the file says what
@@ -40,6 +44,7 @@ const (
 	safeTool   = "safe_slow"   // idempotent by configuration
 	unsafeTool = "unsafe_slow" // must take effect at most once
 	askedTool  = "unsafe_add"  // the same, and a person is asked
+	agentTool  = "ask_helper"  // another agent, that uses the tools as well
 )
 
 func TestKill(t *testing.T) {
@@ -95,10 +100,31 @@ tools:
   safe_slow: {server: safe, remote_name: slow, annotations: {read_only: false, idempotent: true}, policy: {approval: never}}
   unsafe_slow: {server: unsafe, remote_name: slow, annotations: {read_only: false, idempotent: false}, policy: {approval: never}}
   unsafe_add: {server: unsafe, remote_name: add, annotations: {read_only: false, idempotent: false}, policy: {approval: always}}
+  ask_helper: {kind: agent, agent: helper}
+models:
+  helper: {provider: script, path: helper.yaml}
+agents:
+  default: {compaction: {at_tokens: 300, keep_turns: 2, clear_results_at_tokens: 200, keep_results: 1}}
+  helper: {model: helper, description: helps}
 limits: {max_turns: 20}
-`, f.Tenon, f.effects))
+budgets: {day: {tool_calls: %d}, session: {turns: 100}}
+`, f.Tenon, f.effects, dayCalls))
+	f.WriteFile(t, "helper.yaml", "steps:\n"+helperSteps)
 	return f
 }
+
+// dayCalls is more than what the runs of a test come to: it is counted.
+const dayCalls = 1_000_000
+
+// helperSteps are what the model of the called agent says: a person is asked in
+// its run, too.
+const helperSteps = `      - text: I see
+        calls:
+          - {name: unsafe_slow, arguments: {ms: 20}}
+          - {name: safe_slow, arguments: {ms: 40}}
+          - {name: unsafe_add, arguments: {a: 1, b: 1}}
+      - {text: helped}
+`
 
 // event is a line of -o jsonl.
 type event struct {
@@ -114,21 +140,24 @@ type event struct {
 func (f *field) script(t *testing.T, n int) string {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString("steps:\n")
+	b.WriteString("conversations:\n  - match: <conversation>\n    steps: [{text: the gist of it}]\n  - match: please help\n    steps:\n" + helperSteps + "  - steps:\n")
 	for i := range turns {
-		fmt.Fprintf(&b, "  - text: turn %d\n    delay: 5ms\n    calls:\n", i+1)
+		fmt.Fprintf(&b, "      - text: turn %d\n        delay: 5ms\n        calls:\n", i+1)
 		for j := range 3 {
 			tool := unsafeTool
 			if j == 1 {
 				tool = safeTool
 			}
-			fmt.Fprintf(&b, "      - {name: %s, arguments: {ms: %d}}\n", tool, 10+20*j)
+			fmt.Fprintf(&b, "          - {name: %s, arguments: {ms: %d}}\n", tool, 10+20*j)
 		}
 		if i+1 == asking {
-			fmt.Fprintf(&b, "      - {name: %s, arguments: {a: %d, b: 1}}\n", askedTool, n)
+			fmt.Fprintf(&b, "          - {name: %s, arguments: {a: %d, b: 1}}\n", askedTool, n)
+		}
+		if i+1 == helping {
+			fmt.Fprintf(&b, "          - {name: %s, arguments: {message: please help}}\n", agentTool)
 		}
 	}
-	b.WriteString("  - text: all done\n")
+	b.WriteString("      - text: all done\n")
 	return f.WriteFile(t, fmt.Sprintf("script-%d.yaml", n), b.String())
 }
 
@@ -231,7 +260,12 @@ func (f *field) play(t *testing.T, kills int) {
 // killed.
 func (f *field) completed(t *testing.T, run string) bool {
 	t.Helper()
-	return clitest.Decode[struct{ State string }](t, f.OK(t, "runs", "show", run, "-c", "tenon.yaml", "-o", "json")).State == "completed"
+	return f.state(t, run) == "completed"
+}
+
+func (f *field) state(t *testing.T, run string) string {
+	t.Helper()
+	return clitest.Decode[struct{ State string }](t, f.OK(t, "runs", "show", run, "-c", "tenon.yaml", "-o", "json")).State
 }
 
 // decide allows what a run waits for, from a process of its own.
@@ -246,11 +280,11 @@ func (f *field) resumeLost(t *testing.T) {
 	type row struct{ ID, State string }
 	o := f.OK(t, "runs", "list", "-n", "100000", "-c", "tenon.yaml", "-o", "json")
 	for _, r := range clitest.Decode[[]row](t, o) {
-		if f.known[r.ID] || t.Failed() {
+		if f.known[r.ID] || strings.Contains(r.ID, "/") || t.Failed() {
 			continue
 		}
 		f.runs++
-		for range 3 {
+		for range 5 {
 			l := f.live(t, 0, "runs", "resume", "--no-input", r.ID)
 			if l.status == 8 {
 				f.decide(t, r.ID)
