@@ -42,7 +42,7 @@ type Config struct {
 	Mode string `yaml:"mode" enum:"native,react" default:"as the model's tool_mode says"`
 	// The system prompt.
 	Instructions Instructions `yaml:"instructions"`
-	// Template of the prompt in mode react: default, trustgraph, or a file (docs/react.md).
+	// Template of the prompt in mode react: default, trustgraph, or a file (docs/reference/react.md).
 	Prompt string `yaml:"prompt" default:"default"`
 	// Text that stands in the prompt in mode react.
 	AdditionalContext string `yaml:"additional_context"`

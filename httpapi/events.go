@@ -36,6 +36,10 @@ func (a *api) events(w http.ResponseWriter, req *http.Request) error {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
+	dialog, err := a.h.Dialog(req.Context(), run.ID, after)
+	if err != nil {
+		return err
+	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no")
@@ -53,10 +57,12 @@ func (a *api) events(w http.ResponseWriter, req *http.Request) error {
 	go func() {
 		defer close(items)
 		for e, err := range a.h.Events(ctx, run.ID, after) {
-			select {
-			case items <- item{e, err}:
-			case <-ctx.Done():
-				return
+			for _, e := range append([]tenon.Event{e}, dialog.Add(e)...) {
+				select {
+				case items <- item{e, err}:
+				case <-ctx.Done():
+					return
+				}
 			}
 		}
 	}()

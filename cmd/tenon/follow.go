@@ -11,6 +11,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/host"
 )
 
 // follower prints a run as it goes: the model's text on stdout, on a terminal as
@@ -28,6 +29,7 @@ type follower struct {
 	waiting []tenon.Waiting
 	done    *tenon.DoneData
 	asks    *questions // asks the person; nil: nobody is asked
+	dialog  host.Dialog
 }
 
 func newFollower(a *app) *follower {
@@ -38,6 +40,7 @@ func newFollower(a *app) *follower {
 func (f *follower) catchUp(events []tenon.Event) {
 	for _, e := range events {
 		f.seq = e.Seq
+		f.dialog.Add(e)
 		if e.Kind == tenon.EventRetry {
 			f.done = nil
 		}
@@ -55,19 +58,38 @@ func (f *follower) follow(ctx context.Context, from source, run string) error {
 		if err != nil {
 			return err
 		}
+		if e.Kind == host.LiveChunk {
+			continue // we make our own
+		}
 		if e.Seq > 0 {
 			f.seq = e.Seq
-			if f.a.format == formatJSONL {
-				if err := f.a.printJSON(e); err != nil {
-					return err
-				}
-			}
+		}
+		if err := f.line(e); err != nil {
+			return err
 		}
 		if err := f.show(e); err != nil {
 			return err
 		}
 	}
 	return ctx.Err()
+}
+
+// line prints a stored event, and what a run in mode react says, as lines of JSON.
+func (f *follower) line(e tenon.Event) error {
+	if f.a.format != formatJSONL {
+		return nil
+	}
+	if e.Seq > 0 {
+		if err := f.a.printJSON(e); err != nil {
+			return err
+		}
+	}
+	for _, c := range f.dialog.Add(e) {
+		if err := f.a.printJSON(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (f *follower) show(e tenon.Event) error {

@@ -88,11 +88,14 @@ func newRun(a *app) *cobra.Command {
 			"the run has ended or waits: JSON, in the form that tenon sessions show -o json has; a history may also have that\n" +
 			"of OpenAI's chat. Both name tools as their servers do.\n\n" +
 			"With -o jsonl every stored event of the run is one line; with -o json the last thing printed is one object\n" +
-			"with answer, state, stop_reason, tool_calls, usage, cost, run and session.",
+			"with answer, state, stop_reason, tool_calls, usage, cost, run and session.\n\n" +
+			"With --mode react tools are called in a text loop that any model can follow, and -o jsonl also has lines of\n" +
+			"kind chunk: thought, action, observation, answer. --print-prompt shows what the model would be asked.",
 		Example: "  tenon run \"What is the weather in London?\"\n" +
 			"  tenon run -s -1 \"And in Paris?\"\n" +
 			"  git diff | tenon run --no-tools -\n" +
 			"  tenon run --detach \"Sort the inbox\"\n" +
+			"  tenon run --mode react --print-prompt \"And in Paris?\"\n" +
 			"  tenon run --model script:steps.yaml -o json \"add 2 and 3\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cmp.Or(q.check(cmd), d.check(cmd, q), f.check(cmd, q, d)); err != nil {

@@ -76,6 +76,7 @@ func TestScript(t *testing.T) {
 			"json":      cmdJSON,
 			"keys":      cmdKeys,
 			"inorder":   cmdInorder,
+			"messages":  cmdMessages,
 			"interrupt": cmdInterrupt,
 			"terminate": cmdTerminate,
 			"hangup":    cmdHangup,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -49,9 +50,14 @@ var goals = []goal{
 	{"P13.parse", ">=", 0.8},
 }
 
+// rows are the bounds that rows of the acceptance table set, beside those goals.
+var rows = []goal{
+	{"TG-7", "<=", 2.0},
+}
+
 // goalOf returns the goal of a figure, if it has one.
 func goalOf(id string) (goal, bool) {
-	for _, g := range goals {
+	for _, g := range slices.Concat(goals, rows) {
 		if g.id == id {
 			return g, true
 		}

@@ -31,6 +31,7 @@ func measures() []measure {
 		{"P10", measureP10},
 		{"P11", measureP11},
 		{"P12", measureP12},
+		{"TG-7", measureTG7},
 		{"P13", measureP13},
 	}
 }

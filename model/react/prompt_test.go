@@ -204,3 +204,27 @@ func TestToolsHostile(t *testing.T) {
 		})
 	}
 }
+
+// TestDocumentedTemplate shows that the template in docs/reference/react.md works.
+func TestDocumentedTemplate(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "react.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, ok := strings.Cut(string(page), "```\nYou are a careful accountant.")
+	text, _, closed := strings.Cut(text, "\n```\n")
+	if !ok || !closed {
+		t.Fatal("the page has no template")
+	}
+	p, err := New(Config{Template: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := p.Request(&tenon.Request{Tools: bank, Messages: twoSteps()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := req.Messages[0].Text(); !strings.HasSuffix(got, "\nThought: It is enough.\nAction: transfer\nArgs: {\"to\":{\"iban\":\"DE1\",\"name\":null},\"amount\":9007199254740993,\"tags\":[\"a\",\"b\"]}\nObservation: Error: wrong iban") {
+		t.Error(got)
+	}
+}
