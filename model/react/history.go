@@ -201,6 +201,6 @@ func plainAnswer(m *tenon.Message) *tenon.Message {
 }
 
 // indent keeps all lines but the first from beginning like a step.
-func indent(s string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(strings.TrimSpace(s), "\r\n", "\n"), "\n", "\n  ")
-}
+func indent(s string) string { return lineBreaks.Replace(strings.TrimSpace(s)) }
+
+var lineBreaks = strings.NewReplacer("\r\n", "\n  ", "\n", "\n  ", "\r", "\n  ")
