@@ -34,9 +34,9 @@ func (h *Host) Approvals(ctx context.Context) ([]Approval, error) {
 		}
 		for _, r := range runs {
 			for _, w := range r.Waiting {
-				a := Approval{ID: r.ID + "/" + w.Step, Run: r.ID, Step: w.Step, Session: r.Session, Title: r.Title}
-				if err := json.Unmarshal(w.Data, &a.Asking); err != nil {
-					return nil, tenon.Errorf(tenon.CodeStore, "run %s: what it waits for cannot be read: %w", r.ID, err)
+				a, err := approvalOf(r, w)
+				if err != nil {
+					return nil, err
 				}
 				if a.Kind != agent.AskChild { // the run that was called stands in the list itself
 					list = append(list, a)
@@ -48,6 +48,14 @@ func (h *Host) Approvals(ctx context.Context) ([]Approval, error) {
 	return list, nil
 }
 
+func approvalOf(run tenon.Run, w tenon.Waiting) (Approval, error) {
+	a := Approval{ID: run.ID + "/" + w.Step, Run: run.ID, Step: w.Step, Session: run.Session, Title: run.Title}
+	if err := json.Unmarshal(w.Data, &a.Asking); err != nil {
+		return a, tenon.Errorf(tenon.CodeStore, "run %s: what it waits for cannot be read: %w", run.ID, err)
+	}
+	return a, nil
+}
+
 // Awaited returns what a run waits for, and in its place where that is a run that it
 // called, what that one waits for.
 func (h *Host) Awaited(ctx context.Context, run string) ([]Approval, error) {
@@ -57,9 +65,9 @@ func (h *Host) Awaited(ctx context.Context, run string) ([]Approval, error) {
 	}
 	var list []Approval
 	for _, w := range row.Waiting {
-		a := Approval{ID: row.ID + "/" + w.Step, Run: row.ID, Step: w.Step, Session: row.Session, Title: row.Title}
-		if err := json.Unmarshal(w.Data, &a.Asking); err != nil {
-			return nil, tenon.Errorf(tenon.CodeStore, "run %s: what it waits for cannot be read: %w", row.ID, err)
+		a, err := approvalOf(row, w)
+		if err != nil {
+			return nil, err
 		}
 		if a.Kind != agent.AskChild {
 			list = append(list, a)

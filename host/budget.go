@@ -123,8 +123,8 @@ func (h *Host) reserve(ctx context.Context, run tenon.Run, step string, b agent.
 	return nil, false, nil
 }
 
-// settle tells the budgets what a step that they had room for came to.
-func (h *Host) settle(ctx context.Context, run tenon.Run, step string, b agent.Budgets, units []string, u use) {
+// bill tells the budgets what a step that they had room for came to.
+func (h *Host) bill(ctx context.Context, run tenon.Run, step string, b agent.Budgets, units []string, u use) {
 	if b == (agent.Budgets{}) {
 		return
 	}
@@ -152,7 +152,7 @@ func (h *Host) count(ctx context.Context, run tenon.Run, step string, b agent.Bu
 		h.log.Warn("what a step used could not be counted", "run", run.ID, "step", step, "error", err)
 		return
 	}
-	h.settle(ctx, run, step, b, units, u)
+	h.bill(ctx, run, step, b, units, u)
 }
 
 // modelUse is the most that a model call may come to.
@@ -196,7 +196,7 @@ func (h *Host) spent(ctx context.Context, a engine.Attempt, p *agent.Prompt, u u
 		h.count(ctx, a.Row, a.Step+":final", p.Budgets, modelUnits, u)
 		return
 	}
-	h.settle(ctx, a.Row, a.Step, p.Budgets, modelUnits, u)
+	h.bill(ctx, a.Row, a.Step, p.Budgets, modelUnits, u)
 }
 
 // decideModel asks the budgets about a model call, in place.

@@ -78,7 +78,7 @@ func (h *Host) decideCall(ctx context.Context, a engine.Attempt, c *agent.Decide
 	case refused != nil:
 		d.Verdict, d.By, d.Reason, d.Refused = tenon.Deny, agent.ByBudget, refused.Reason, refused
 	default:
-		h.settle(ctx, a.Row, a.Step, c.Budgets, callUnits, use{calls: 1})
+		h.bill(ctx, a.Row, a.Step, c.Budgets, callUnits, use{calls: 1})
 	}
 	return d, nil
 }
