@@ -41,8 +41,7 @@ var bounds = map[string][2]float64{
 // that does nothing would be a broken promise.
 var laterKeys = map[string][]string{
 	"config.Config": {"profile", "tool_tables", "tables", "engine", "serve", "mcpServers"},
-	"servers.Config": {"encoding", "config", "prompts_as_tools", "resource_links",
-		"result_format", "share", "log_level",
+	"servers.Config": {"encoding", "prompts_as_tools", "share",
 		"is_retrieval", "registry_name", "defer"},
 	"servers.Auth":        {"client_id", "client_secret", "scopes", "callback_port"},
 	"config.SecretSource": {"keyring", "prompt", "password"},

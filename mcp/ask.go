@@ -59,8 +59,9 @@ type Asker interface {
 	Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 }
 
-// capabilities declares what can be answered, and nothing else.
-func (a Answers) capabilities() []byte {
+// capabilities declares what can be answered, and nothing else. Settings go along
+// as an experimental one; nil: there are none.
+func (a Answers) capabilities(settings []byte) []byte {
 	b := []byte{'{'}
 	if a.Form || a.URL {
 		modes := []byte{'{'}
@@ -77,6 +78,9 @@ func (a Answers) capabilities() []byte {
 	}
 	if a.Roots != nil {
 		b = member(b, "roots", []byte("{}"))
+	}
+	if settings != nil {
+		b = member(b, "experimental", append(member([]byte{'{'}, metaSettings, settings), '}'))
 	}
 	return append(b, '}')
 }

@@ -35,6 +35,12 @@ type ClientConfig struct {
 	// Answers is what the server may ask for. During a call tenon.Call.Ask answers,
 	// else Asker. In the modern era the question is the call's result.
 	Answers Answers
+	// Settings is an object that the server is told: as the experimental capability
+	// "tenon/config", in the modern era in _meta of each request. Nil: none.
+	Settings json.RawMessage
+	// LogLevel is the least level of the log messages that the server is asked for,
+	// "" leaves it to the server, which in the modern era means none.
+	LogLevel string
 	// Asker answers what a legacy server asks for outside of any call that has an
 	// Ask of its own. Nil: it is declined.
 	Asker Asker

@@ -200,8 +200,15 @@ func describe(version string, result, server []byte) *Info {
 
 func (c *Client) modernMeta() []byte {
 	b := text(nil, metaVersion, Modern)
-	b = member(b, metaCapabilities, c.cfg.Answers.capabilities())
-	return member(b, metaClient, c.identity())
+	b = member(b, metaCapabilities, c.cfg.Answers.capabilities(nil))
+	b = member(b, metaClient, c.identity())
+	if c.cfg.Settings != nil {
+		b = member(b, metaSettings, c.cfg.Settings)
+	}
+	if c.cfg.LogLevel != "" {
+		b = text(b, metaLogLevel, c.cfg.LogLevel)
+	}
+	return b
 }
 
 func (c *Client) identity() []byte {
@@ -220,7 +227,7 @@ func (c *Client) begin(ctx context.Context, version string) error {
 // initialize makes the handshake of the legacy era (2025-11-25, lifecycle).
 func (c *Client) initialize(ctx context.Context, version string) (*Info, error) {
 	params := text([]byte{'{'}, "protocolVersion", version)
-	params = member(params, "capabilities", c.cfg.Answers.capabilities())
+	params = member(params, "capabilities", c.cfg.Answers.capabilities(c.cfg.Settings))
 	params = append(member(params, "clientInfo", c.identity()), '}')
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.RequestTimeout)
 	defer cancel()
@@ -240,7 +247,18 @@ func (c *Client) initialize(ctx context.Context, version string) (*Info, error) 
 	if err := c.peer.Notify(ctx, "notifications/initialized", nil); err != nil {
 		return nil, fmt.Errorf("after initialize: %w", err)
 	}
-	return describe(got, result, jsonrpc.Field(result, "serverInfo")), nil
+	info := describe(got, result, jsonrpc.Field(result, "serverInfo"))
+	if c.cfg.LogLevel != "" && info.Has("logging") {
+		c.wg.Go(c.setLevel)
+	}
+	return info, nil
+}
+
+// setLevel asks a legacy server for its log messages. It may refuse.
+func (c *Client) setLevel() {
+	if _, err := c.request(c.ctx, "logging/setLevel", text(nil, "level", c.cfg.LogLevel), nil, ""); err != nil {
+		c.cfg.Logger.Debug("the log level is not set", "error", err.Error())
+	}
 }
 
 // reinitialize begins a new session after the server forgot the named one. Any

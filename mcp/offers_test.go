@@ -256,3 +256,62 @@ func TestNoticeStream(t *testing.T) {
 		t.Errorf("told %v", err)
 	}
 }
+
+// TestSettings holds how settings and the log level reach a server in both eras.
+func TestSettings(t *testing.T) {
+	var mu sync.Mutex
+	seen := map[string]string{}
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Params struct {
+				Meta         map[string]json.RawMessage `json:"_meta"`
+				Capabilities struct{ Experimental map[string]json.RawMessage }
+				Level        string
+			}
+		}
+		if json.NewDecoder(r.Body).Decode(&m) != nil {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		mu.Lock()
+		switch m.Method {
+		case "initialize":
+			seen["experimental"] = string(m.Params.Capabilities.Experimental["tenon/config"])
+		case "logging/setLevel":
+			seen["setLevel"] = m.Params.Level
+		case "server/discover":
+			seen["_meta"] = string(m.Params.Meta["tenon/config"]) + string(m.Params.Meta["io.modelcontextprotocol/logLevel"])
+		}
+		mu.Unlock()
+		if m.ID == nil {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+string(m.ID)+`,"result":{"supportedVersions":["2026-07-28"],"protocolVersion":"2025-11-25","capabilities":{"logging":{}}}}`)
+	}))
+	t.Cleanup(web.Close)
+	for _, protocol := range []string{mcp.Modern, "2025-11-25"} {
+		connect(t, mcp.ClientConfig{Protocol: protocol, Settings: json.RawMessage(`{"a":9007199254740993}`), LogLevel: "error",
+			Dial: func(context.Context) (mcp.Stream, error) {
+				return transport.DialHTTP(transport.HTTPConfig{URL: web.URL})
+			}})
+	}
+	want := map[string]string{"_meta": `{"a":9007199254740993}"error"`, "experimental": `{"a":9007199254740993}`, "setLevel": "error"}
+	for range 200 {
+		mu.Lock()
+		n := len(seen)
+		mu.Unlock()
+		if n == len(want) {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Error(diff)
+	}
+}

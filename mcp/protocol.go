@@ -40,6 +40,8 @@ const (
 	metaServer       = "io.modelcontextprotocol/serverInfo"
 	metaSubscription = "io.modelcontextprotocol/subscriptionId"
 	metaLogLevel     = "io.modelcontextprotocol/logLevel"
+	// metaSettings carries ClientConfig.Settings.
+	metaSettings = "tenon/config"
 	// metaKey carries tenon.Call.Key: the same on all attempts of one step.
 	metaKey = "tenonhq.github.io/idempotencyKey"
 )

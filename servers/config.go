@@ -97,6 +97,15 @@ type Config struct {
 	// http: end the session with DELETE (protocol revisions up to 2025-11-25).
 	TerminateOnClose *bool `yaml:"terminate_on_close" default:"true"`
 
+	// Settings for the server, an object: the variable MCP_CONFIG as JSON with stdio, and over all transports the experimental capability `tenon/config`, or `_meta` of each request from 2026-07-28 on.
+	Settings map[string]json.RawMessage `yaml:"config" default:"{}"`
+	// The least important log messages that the server is asked to send, and that are kept of it.
+	LogLevel string `yaml:"log_level" enum:"debug,info,notice,warning,error,critical,alert,emergency" default:"info"`
+	// keep: a link to a resource in a result stays a link; fetch: the resource is read and stands in its place.
+	ResourceLinks string `yaml:"resource_links" enum:"keep,fetch" default:"keep"`
+	// native: results as they came; text: their text blocks joined by newlines; structured: structured content as JSON, else the text blocks joined without a separator. Other kinds of content stay behind the text.
+	ResultFormat string `yaml:"result_format" enum:"native,text,structured" default:"native"`
+
 	// Time to connect and initialize.
 	Timeout time.Duration `yaml:"timeout" default:"10s"`
 	// Time for one request.
@@ -185,6 +194,15 @@ func (c Config) WithDefaults() Config {
 		c.Include = []string{"*"}
 	}
 	c.Args, c.Exclude, c.Roots = slices.Clone(c.Args), slices.Clone(c.Exclude), slices.Clone(c.Roots)
+	if c.LogLevel == "" {
+		c.LogLevel = "info"
+	}
+	if c.ResourceLinks == "" {
+		c.ResourceLinks = LinksKeep
+	}
+	if c.ResultFormat == "" {
+		c.ResultFormat = FormatNative
+	}
 	if c.Elicitation == "" {
 		c.Elicitation = AnswerAsk
 	}

@@ -71,6 +71,8 @@ func (s *Server) open(ctx context.Context, cfg Config, protocol string, attempt 
 		Answers:        cfg.Answers(),
 		Step:           func(name string) { s.step(attempt, name) },
 		Notice:         s.notice,
+		Settings:       cfg.settings(),
+		LogLevel:       cfg.LogLevel,
 		Changed:        s.changed,
 		Health:         s.health,
 		Logger:         s.log,
@@ -170,6 +172,9 @@ func (s *Server) stream(ctx context.Context, cfg Config, attempt int) (mcp.Strea
 	return h, nil
 }
 
+// settingsVar is the variable that carries `config` to a process.
+const settingsVar = "MCP_CONFIG"
+
 // environ is the whole environment of the process: what is inherited by name,
 // and what the entry grants.
 func (s *Server) environ(cfg Config) []string {
@@ -184,6 +189,11 @@ func (s *Server) environ(cfg Config) []string {
 	}
 	for name, v := range cfg.Env {
 		env = append(env, name+"="+v)
+	}
+	if settings := cfg.settings(); settings != nil {
+		if _, own := cfg.Env[settingsVar]; !own {
+			env = append(env, settingsVar+"="+string(settings))
+		}
 	}
 	return env
 }
@@ -220,6 +230,16 @@ func login(secret string) string {
 var levels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "notice": slog.LevelInfo,
 	"warning": slog.LevelWarn, "error": slog.LevelError, "critical": slog.LevelError, "alert": slog.LevelError, "emergency": slog.LevelError}
 
+// ranks are the levels from the least important on.
+var ranks = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+// isKept reports whether a message is important enough; one of an unknown level
+// is.
+func isKept(level, least string) bool {
+	i := slices.Index(ranks, level)
+	return i < 0 || i >= slices.Index(ranks, least)
+}
+
 // notice logs what a server has to say.
 func (s *Server) notice(method string, params json.RawMessage) {
 	if method != "notifications/message" {
@@ -229,7 +249,7 @@ func (s *Server) notice(method string, params json.RawMessage) {
 		Level string          `json:"level"`
 		Data  json.RawMessage `json:"data"`
 	}
-	if json.Unmarshal(params, &m) == nil {
+	if json.Unmarshal(params, &m) == nil && isKept(m.Level, s.cfg.LogLevel) {
 		s.journal.add("notice", m.Level+": "+clean(string(m.Data)))
 		s.log.Log(context.Background(), levels[m.Level], "MCP server says", "data", strconv.QuoteToGraphic(string(m.Data)))
 	}

@@ -193,7 +193,7 @@ func (s *Server) lostBy(c *link, err error) {
 	default:
 	}
 	if tenon.ErrorCode(err) == tenon.CodeUnreachable && !s.closed {
-		s.wg.Go(func() { s.suspect(c, err) })
+		s.suspect(c, err)
 	}
 }
 
@@ -209,6 +209,7 @@ func (s *Server) Call(ctx context.Context, c tenon.Call) (r *tenon.Result, err e
 	}
 	err = s.use(ctx, fmt.Sprintf("tool '%s' of server '%s'", c.Tool, s.name), func(conn *link) error {
 		if r, err = conn.Call(ctx, c); err == nil {
+			r = s.shape(ctx, conn, r)
 			return nil
 		}
 		s.mu.Lock()

@@ -103,10 +103,9 @@ func (s *Server) watch(c *link) {
 }
 
 // suspect takes a connection for lost that has no life of its own, as with HTTP,
-// after a request could not reach the server. Others that use it may finish.
+// after a request could not reach the server. Others that use it may finish. The
+// caller holds the lock.
 func (s *Server) suspect(c *link, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.conn != c || s.closed || s.cfg.Transport == TransportStdio {
 		return
 	}
