@@ -57,7 +57,7 @@ kills:
 
 # Seeded schedules of everything that can happen to a run.
 schedules:
-	TENON_SCHEDULES=$(SCHEDULES) go test -count=1 -timeout 20m -run TestSchedules ./agent
+	TENON_SCHEDULES=$(SCHEDULES) go test -count=1 -timeout 20m -run TestSchedules ./agent ./engine/local
 
 # Every misbehaviour of the test server against everything that can be done with
 # a server; go test ./... runs a part of it.
@@ -89,7 +89,7 @@ $(CONFORMANCE)/ready: internal/conformance/package.json internal/conformance/pac
 
 # The long runs: an hour or more.
 soak:
-	TENON_SCHEDULES=1000000 go test -count=1 -timeout 120m -run TestSchedules ./agent
+	TENON_SCHEDULES=1000000 go test -count=1 -timeout 120m -run TestSchedules ./agent ./engine/local
 	TENON_KILLS=1000 go test -count=1 -timeout 120m ./internal/kill ./engine/local ./store/sqlite
 	go test -count=20 -timeout 60m ./engine/... ./store/... ./transport/... ./servers/...
 	CGO_ENABLED=1 go test -race -count=5 -timeout 60m ./engine/... ./jsonrpc/... ./transport/... ./mcp/...

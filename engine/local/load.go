@@ -21,7 +21,7 @@ func (d *driver) acquire(ctx context.Context, patience time.Duration) (bool, err
 			d.release = release
 			return true, nil
 		}
-		if time.Now().After(deadline) {
+		if !time.Now().Before(deadline) {
 			return false, nil
 		}
 		select {
