@@ -111,7 +111,9 @@ func hostile(t *testing.T, kind, fault string) {
 			cfg.Timeout, cfg.RequestTimeout, cfg.SSEReadTimeout = hostileConnect, hostileRequest, 5*time.Second
 			s := New("t", cfg, Options{})
 			if op.name != "connect" {
-				_, _ = s.connect(context.Background(), "") // the fault may be met here
+				if c, err := s.connect(context.Background(), ""); err == nil { // the fault may be met here
+					c.users.Done()
+				}
 			}
 			begun := time.Now()
 			err := op.do(s)
