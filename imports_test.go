@@ -23,13 +23,16 @@ var arrows = map[string][]string{
 	"policy": {},
 	"agent":  {},
 
-	"internal/patience": {},
-	"internal/sse":      {},
-	"jsonrpc":           {},
-	"transport":         {"jsonrpc", "internal/sse"},
-	"mcp":               {"jsonrpc", "transport", "internal/patience"},
-	"catalog":           {"policy"},
-	"servers":           {"catalog", "policy", "jsonrpc", "mcp", "transport"}, // catalog: the config structs of a server's tools
+	"internal/patience":   {},
+	"internal/sse":        {},
+	"jsonrpc":             {},
+	"transport":           {"jsonrpc", "internal/sse"},
+	"mcp":                 {"jsonrpc", "transport", "internal/patience"},
+	"catalog":             {"policy"},
+	"servers/oauth":       {},
+	"internal/authserver": {},
+	"internal/keyring":    {},
+	"servers":             {"catalog", "policy", "jsonrpc", "mcp", "transport", "servers/oauth"}, // catalog: the config structs of a server's tools
 
 	"model":           {"internal/sse"},
 	"model/anthropic": {"model", "internal/sse"},
@@ -48,7 +51,7 @@ var arrows = map[string][]string{
 
 	"config": {"agent", "catalog", "model", "model/react", "policy", "servers"},
 	"host": {"agent", "catalog", "config", "engine", "engine/local", "model", "model/anthropic", "model/gemini", "model/openai",
-		"model/react", "model/script", "policy", "record", "servers", "store", "store/sqlite", "internal/patience"},
+		"model/react", "model/script", "policy", "record", "servers", "servers/oauth", "store", "store/sqlite", "internal/keyring", "internal/patience"},
 
 	"httpapi": {"agent", "engine", "host", "internal/sse"},
 
@@ -65,7 +68,8 @@ var homes = map[string][]string{
 	"github.com/coder/websocket":      {"transport"},
 	"github.com/google/jsonschema-go": {"catalog"},
 	"github.com/spf13/cobra":          {"cmd/tenon"},
-	"github.com/spf13/pflag":          {"cmd/tenon"},                              // cobra's flags
+	"github.com/spf13/pflag":          {"cmd/tenon"}, // cobra's flags
+	"github.com/zalando/go-keyring":   {"internal/keyring"},
 	"go.yaml.in/yaml/v4":              {"config", "model/script"},                 // scripts are files of their own, without tenon.yaml's rules
 	"modernc.org/sqlite":              {"store/sqlite"},                           //
 	"golang.org/x/sys":                {"store/sqlite", "transport", "cmd/tenon"}, // the operating system: locks, process groups

@@ -217,7 +217,7 @@ func (k *checker) address(p, transport string, s servers.Config, hasURL bool) {
 			credential = true
 		}
 	}
-	k.auth(p+".auth", s.Auth)
+	k.auth(p+".auth", transport, s.Auth)
 	at := p + ".url"
 	switch {
 	case !hasURL || s.URL == "" && k.nodes[at].tag == "!!str" && k.nodes[at].val == "":
@@ -245,34 +245,6 @@ func (k *checker) address(p, transport string, s servers.Config, hasURL bool) {
 	}
 	if u != nil && u.User != nil {
 		k.note(at, "use auth: {type: basic, secret: NAME}", "a literal credential in the file")
-	}
-}
-
-func (k *checker) auth(p string, a servers.Auth) {
-	if n := k.nodes[p]; n == nil || n.kind != mapNode || len(n.keys) == 0 || a.Type == "" && k.has(p+".type") {
-		return
-	}
-	secret := k.has(p + ".secret")
-	switch a.Type {
-	case "":
-		k.bad(p, "types: none, bearer, basic, api_key, header", "'type' is required")
-		return
-	case servers.AuthNone:
-		if secret {
-			k.bad(p+".secret", "", "'secret' has no effect for auth type none")
-		}
-	default:
-		if !secret {
-			k.bad(p, "", "'secret' is required for auth type %s", a.Type)
-		}
-	}
-	switch {
-	case a.Type == servers.AuthHeader && !k.has(p+".header"):
-		k.bad(p, "", "'header' is required for auth type header")
-	case a.Type != servers.AuthHeader && a.Type != servers.AuthAPIKey && k.has(p+".header"):
-		k.bad(p+".header", "", "'header' has no effect for auth type %s", a.Type)
-	case a.Header != "" && !validHeader(a.Header) && !strings.Contains(a.Header, "${"):
-		k.bad(p+".header", "", "'%s' is not the name of a header", a.Header)
 	}
 }
 

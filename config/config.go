@@ -175,10 +175,13 @@ func (c *Config) Server(ctx context.Context, name string) (servers.Config, error
 		}
 		s.Env = env
 	}
-	if ref, ok := c.secrets["servers."+name+".auth.secret"]; ok && s.Auth.Type != servers.AuthNone {
-		var err error
-		if s.Auth.Secret, err = c.resolve(ctx, ref, "servers."+name+".auth.secret"); err != nil {
-			return s, err
+	for key, into := range map[string]*tenon.Secret{"secret": &s.Auth.Secret, "client_secret": &s.Auth.ClientSecret} {
+		path := "servers." + name + ".auth." + key
+		if ref, ok := c.secrets[path]; ok && s.Auth.Type != servers.AuthNone {
+			var err error
+			if *into, err = c.resolve(ctx, ref, path); err != nil {
+				return s, err
+			}
 		}
 	}
 	return s, nil

@@ -13,6 +13,7 @@ import (
 var expands = map[string]bool{
 	"servers.NAME.command": true, "servers.NAME.args[]": true, "servers.NAME.cwd": true, "servers.NAME.env.NAME": true,
 	"servers.NAME.env_file": true, "servers.NAME.url": true, "servers.NAME.headers.NAME": true, "servers.NAME.auth.header": true,
+	"servers.NAME.auth.client_id": true, "servers.NAME.auth.scopes[]": true, "servers.NAME.auth.issuer": true,
 	"models.NAME.base_url": true, "models.NAME.headers.NAME": true, "models.NAME.path": true,
 	"agents.NAME.instructions.file": true, "agents.NAME.prompt": true, "store.path": true, "secrets.NAME.file": true, "prices": true,
 	"servers.NAME.roots[]": true,
@@ -23,7 +24,7 @@ var expands = map[string]bool{
 var isPath = map[string]bool{
 	"servers.NAME.cwd": true, "servers.NAME.env_file": true, "models.NAME.path": true, "agents.NAME.instructions.file": true,
 	"agents.NAME.prompt": true, "prices": true, "store.path": true, "secrets.NAME.file": true, "models.NAME.api_key.file": true, "servers.NAME.auth.secret.file": true,
-	"servers.NAME.roots[]": true,
+	"servers.NAME.auth.client_secret.file": true, "servers.NAME.roots[]": true,
 }
 
 // words holds the values of paths that are no files.
@@ -43,7 +44,6 @@ var laterKeys = map[string][]string{
 	"config.Config": {"profile", "tool_tables", "tables", "engine", "serve", "mcpServers"},
 	"servers.Config": {"encoding", "prompts_as_tools", "share",
 		"is_retrieval", "registry_name", "defer"},
-	"servers.Auth":        {"client_id", "client_secret", "scopes", "callback_port"},
 	"config.SecretSource": {"keyring", "prompt", "password"},
 	"catalog.Tool":        {"next_state", "defer", "path", "request", "template", "model"},
 	"policy.Block":        {"rate", "cache", "redact", "cost"},

@@ -74,14 +74,16 @@ func (c *Config) resolve(ctx context.Context, s SecretSource, path string) (teno
 	return fail(nil, "names no place to read a secret from")
 }
 
-// fromFile reads {"login": …, "password": …} as login:password.
+// fromFile reads {"login": …, "password": …} as login:password. With a
+// second_factor it stays as it is: what counts says the type of auth.
 func fromFile(b []byte) string {
 	b = bytes.TrimPrefix(b, []byte("\ufeff"))
 	var pair struct {
 		Login    *string `json:"login"`
 		Password *string `json:"password"`
+		Factor   *string `json:"second_factor"`
 	}
-	if json.Unmarshal(b, &pair) == nil && pair.Password != nil {
+	if json.Unmarshal(b, &pair) == nil && pair.Password != nil && pair.Factor == nil {
 		if pair.Login == nil {
 			return *pair.Password
 		}

@@ -41,7 +41,7 @@ func (c *Config) SecretCommands() map[string][]string {
 	}
 	for name, s := range c.Servers {
 		if s.IsEnabled() && s.Auth.Type != "" && s.Auth.Type != servers.AuthNone {
-			paths = append(paths, "servers."+name+".auth.secret")
+			paths = append(paths, "servers."+name+".auth.secret", "servers."+name+".auth.client_secret")
 		}
 	}
 	found := map[string][]string{}

@@ -176,18 +176,20 @@ func (h *Host) leaveStore() error {
 // the rules about their tools.
 func (h *Host) openServers() error {
 	h.rules = &policy.Rules{Defaults: h.config.Policy.Defaults, Servers: map[string]policy.Block{}, Tools: map[policy.ID]policy.Block{}}
-	kept := h.cfg.serversPath()
+	kept, vault := h.cfg.serversPath(), h.cfg.vault()
 	for name, entry := range h.config.Servers {
 		if !entry.IsEnabled() {
 			continue
 		}
 		s := servers.New(name, entry, servers.Options{LookupEnv: h.cfg.LookupEnv, Version: h.cfg.Version, Logger: h.log,
 			Cache: kept, Logs: kept, Live: h.cfg.Live,
+			Vault: vault, Learned: h.redactor.Add,
 			// A secret is read when the server that uses it starts, so that one
 			// that is missing harms no other server.
 			Resolve: func(ctx context.Context) (servers.Config, error) {
 				c, err := h.config.Server(ctx, name)
 				h.redactor.Add(c.Auth.Secret)
+				h.redactor.Add(c.Auth.ClientSecret)
 				return c, err
 			}})
 		h.servers[name], h.toolsets[name] = s, s

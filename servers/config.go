@@ -9,6 +9,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/servers/oauth"
 )
 
 // The transports of a server.
@@ -51,7 +52,14 @@ const (
 	AuthBasic  = "basic"
 	AuthAPIKey = "api_key"
 	AuthHeader = "header"
+	AuthOAuth  = "oauth"
+	// AuthCredential takes what the secret holds: a second factor as Bearer, login
+	// and password as Basic, a password alone as Bearer.
+	AuthCredential = "credential"
 )
+
+// How an OAuth token is had without a person; see [Auth].
+const GrantClientCredentials = oauth.GrantClientCredentials
 
 // Config is one entry of `servers` in tenon.yaml: how to reach one MCP server
 // and what is taken from it. The comments on the fields are the user's
@@ -154,12 +162,24 @@ type Config struct {
 
 // Auth says how to sign in to a server with a URL.
 type Auth struct {
-	// none; bearer: Authorization: Bearer; basic: Authorization: Basic; api_key and header: the value in `header`.
-	Type string `yaml:"type" enum:"none,bearer,basic,api_key,header" later:"oauth,credential" default:"none"`
-	// The value: name of an entry of `secrets`, or {env}, {file} or {command} inline. For basic it is login:password, or a JSON file with login and password.
+	// none; bearer: Authorization: Bearer; basic: Authorization: Basic; api_key and header: the value in `header`; oauth: OAuth 2.1, see tenon servers login; credential: what the secret holds, a second factor or a password alone as Bearer, login and password as Basic. A server that wants OAuth may be signed in to without any of these.
+	Type string `yaml:"type" enum:"none,bearer,basic,api_key,header,oauth,credential" default:"none"`
+	// The value: name of an entry of `secrets`, or {env}, {file} or {command} inline. For basic and credential it is login:password, or a JSON file with login and password, and second_factor for credential. Not for oauth.
 	Secret tenon.Secret `yaml:"secret"`
 	// Header that carries the value of api_key and header.
 	Header string `yaml:"header" default:"X-API-Key for api_key"`
+	// oauth: how a token is had. authorization_code: a person signs in once with tenon servers login; client_credentials: client_id and client_secret are enough.
+	Grant string `yaml:"grant" enum:"authorization_code,client_credentials" default:"authorization_code"`
+	// oauth: id of a client that is registered there, or the https URL of a client id metadata document; tenon registers itself where absent.
+	ClientID string `yaml:"client_id"`
+	// oauth: secret of that client; like `secret`.
+	ClientSecret tenon.Secret `yaml:"client_secret"`
+	// oauth: scopes to begin with.
+	Scopes []string `yaml:"scopes" default:"what the server names"`
+	// oauth: the one authorization server to use.
+	Issuer string `yaml:"issuer" default:"what the server names"`
+	// oauth: port of this machine to which the browser comes back.
+	CallbackPort int `yaml:"callback_port" default:"any free port" min:"1" max:"65535"`
 }
 
 // WithDefaults returns a copy in which every absent value has its default;
@@ -203,6 +223,7 @@ func (c Config) WithDefaults() Config {
 	if c.ResultFormat == "" {
 		c.ResultFormat = FormatNative
 	}
+	c.Auth.Scopes = slices.Clone(c.Auth.Scopes)
 	if c.Elicitation == "" {
 		c.Elicitation = AnswerAsk
 	}
@@ -221,6 +242,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.Auth.Type == "" {
 		c.Auth.Type = AuthNone
+	}
+	if c.Auth.Grant == "" {
+		c.Auth.Grant = oauth.GrantAuthorizationCode
 	}
 	if c.Auth.Type == AuthAPIKey && c.Auth.Header == "" {
 		c.Auth.Header = "X-API-Key"

@@ -2,10 +2,8 @@ package servers
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"log/slog"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -146,16 +144,21 @@ func (s *Server) stream(ctx context.Context, cfg Config, attempt int) (mcp.Strea
 		s.mu.Unlock()
 		return p, nil
 	case TransportWebSocket:
-		w, err := transport.DialWebSocket(ctx, transport.WebSocketConfig{URL: cfg.URL, Headers: headers(cfg), Logger: s.log})
+		w, err := transport.DialWebSocket(ctx, transport.WebSocketConfig{URL: cfg.URL, Headers: s.headers(cfg), Logger: s.log})
 		if err != nil {
 			return nil, err // not w: a nil *WebSocket is no nil Stream
 		}
 		return w, nil
 	}
+	signIn, err := s.signIn(cfg)
+	if err != nil {
+		return nil, err
+	}
 	web := transport.HTTPConfig{
-		URL: cfg.URL, Headers: headers(cfg), IdleTimeout: cfg.SSEReadTimeout,
+		URL: cfg.URL, Headers: s.headers(cfg), IdleTimeout: cfg.SSEReadTimeout,
 		KeepSession: cfg.TerminateOnClose != nil && !*cfg.TerminateOnClose,
 		Plain:       cfg.Transport == TransportJSONRPC,
+		SignIn:      signIn,
 		Logger:      s.log,
 	}
 	if cfg.Transport == TransportSSE {
@@ -196,34 +199,6 @@ func (s *Server) environ(cfg Config) []string {
 		}
 	}
 	return env
-}
-
-// headers are those of every request. A header that is written stands above
-// what auth would send.
-func headers(cfg Config) map[string]string {
-	h := make(map[string]string, len(cfg.Headers)+1)
-	secret := cfg.Auth.Secret.Reveal()
-	switch cfg.Auth.Type {
-	case AuthBearer:
-		h["Authorization"] = "Bearer " + secret
-	case AuthBasic:
-		h["Authorization"] = "Basic " + base64.StdEncoding.EncodeToString([]byte(login(secret)))
-	case AuthAPIKey, AuthHeader:
-		h[http.CanonicalHeaderKey(cfg.Auth.Header)] = secret
-	}
-	for k, v := range cfg.Headers {
-		h[http.CanonicalHeaderKey(k)] = v
-	}
-	return h
-}
-
-// login reads "login:password", or a JSON object that holds both.
-func login(secret string) string {
-	var both struct{ Login, Password string }
-	if json.Unmarshal([]byte(secret), &both) == nil && both.Login != "" {
-		return both.Login + ":" + both.Password
-	}
-	return secret
 }
 
 // levels maps the protocol's log levels to ours (RFC 5424).

@@ -35,7 +35,7 @@ func (s *Server) connectError(step string, err error) error {
 	}
 	switch code {
 	case tenon.CodeAuth:
-		text += fmt.Sprintf("; check servers.%s.auth", s.name)
+		text += "; " + s.remedy(err)
 	case tenon.CodeProtocol:
 		if !strings.Contains(text, "check the URL") {
 			text += "; check that this is an MCP server"
@@ -101,7 +101,7 @@ func (s *Server) explain(tool string, err error) error {
 			text = "the request for " + what + " was cancelled"
 		}
 	case tenon.CodeAuth:
-		text = fmt.Sprintf("%s: %s refuses the credentials (%s); check servers.%s.auth", what, who, said, s.name)
+		text = fmt.Sprintf("%s: %s refuses the credentials (%s); %s", what, who, said, s.remedy(err))
 	case tenon.CodeTool:
 		text = what + " failed: " + said
 	case tenon.CodeProtocol:

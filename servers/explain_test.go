@@ -64,13 +64,19 @@ func TestHeaders(t *testing.T) {
 		{"basic", Config{Auth: Auth{Type: AuthBasic, Secret: secret("l:p")}}, []string{"Authorization: Basic bDpw"}},
 		{"basic as JSON", Config{Auth: Auth{Type: AuthBasic, Secret: secret(`{"login":"l","password":"p"}`)}}, []string{"Authorization: Basic bDpw"}},
 		{"api_key", Config{Auth: Auth{Type: AuthAPIKey, Secret: secret("s")}}, []string{"X-Api-Key: s"}},
+		{"KN-72 second factor", Config{Auth: Auth{Type: AuthCredential, Secret: secret(`{"login":"l","password":"p","second_factor":"F"}`)}}, []string{"Authorization: Bearer F"}},
+		{"KN-72 login", Config{Auth: Auth{Type: AuthCredential, Secret: secret("l:p")}}, []string{"Authorization: Basic bDpw"}},
+		{"KN-72 login as JSON", Config{Auth: Auth{Type: AuthCredential, Secret: secret(`{"login":"l","password":"p"}`)}}, []string{"Authorization: Basic bDpw"}},
+		{"KN-72 password alone", Config{Auth: Auth{Type: AuthCredential, Secret: secret("p")}}, []string{"Authorization: Bearer p"}},
+		{"KN-72 password alone as JSON", Config{Auth: Auth{Type: AuthCredential, Secret: secret(`{"password":"p"}`)}}, []string{"Authorization: Bearer p"}},
+		{"KN-72 nothing", Config{Auth: Auth{Type: AuthCredential, Secret: secret("{}")}}, nil},
 		{"header", Config{Auth: Auth{Type: AuthHeader, Header: "x-mine", Secret: secret("s")}, Headers: map[string]string{"b": "c"}}, []string{"B: c", "X-Mine: s"}},
 		{"written", Config{Auth: Auth{Type: AuthBearer, Secret: secret("s")}, Headers: map[string]string{"authorization": "mine"}}, []string{"Authorization: mine"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			for k, v := range headers(tt.cfg.WithDefaults()) {
+			for k, v := range New("s", tt.cfg, Options{}).headers(tt.cfg.WithDefaults()) {
 				got = append(got, k+": "+v)
 			}
 			if slices.Sort(got); !slices.Equal(got, tt.want) {

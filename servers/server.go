@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/mcp"
+	"github.com/tenonhq/tenon/servers/oauth"
 	"github.com/tenonhq/tenon/transport"
 )
 
@@ -26,6 +27,14 @@ type Options struct {
 	// Cache is the folder where lists of tools are kept between processes, Logs
 	// that of what servers say. "": nothing is kept.
 	Cache, Logs string
+	// Vault is where tokens of sign-ins are kept; nil: in memory only, and nobody
+	// can log in.
+	Vault *oauth.Vault
+	// Sign has a person sign in when a request needs it; nil: that request ends with
+	// code auth_required.
+	Sign oauth.Signer
+	// Learned is told of each token as it comes into use. Nil: nobody is.
+	Learned func(tenon.Secret)
 	// Live asks the server for its tools in any case.
 	Live bool
 	// Changed is called, on a goroutine of the connection, after a server told

@@ -50,6 +50,10 @@ func header(u *url.URL, own map[string]string) (http.Header, error) {
 	return h, nil
 }
 
+// Network returns the network that connections use, for requests to a server
+// that are not messages. It follows no redirects.
+func Network() *http.Transport { return network(1) }
+
 // network is a pool of connections that bounds what a server's answer may hold
 // before its body.
 func network(concurrency int) *http.Transport {

@@ -41,10 +41,14 @@ type HTTPConfig struct {
 	// header and notices. What is left is one JSON-RPC object in a POST and one
 	// in its answer.
 	Plain bool
-	// RoundTripper replaces the network, for tests and sign-in. It must not
-	// follow redirects. Nil: a pool of connections of its own.
+	// RoundTripper replaces the network, for tests. It must not follow redirects.
+	// Nil: a pool of connections of its own.
 	RoundTripper http.RoundTripper
-	Logger       *slog.Logger // nil discards
+	// SignIn puts a sign-in around the network. What it returns must not follow
+	// redirects; its errors of type tenon.Error reach the caller as they are. Nil:
+	// there is none.
+	SignIn func(network http.RoundTripper) http.RoundTripper
+	Logger *slog.Logger // nil discards
 }
 
 // HTTP is a connection to a Streamable HTTP endpoint: the session, and a pool
@@ -103,6 +107,9 @@ func DialHTTP(cfg HTTPConfig) (*HTTP, error) {
 	if h.rt == nil {
 		h.own = network(cfg.Concurrency)
 		h.rt = h.own
+	}
+	if cfg.SignIn != nil {
+		h.rt = cfg.SignIn(h.rt)
 	}
 	h.state.Store(&httpState{header: h.header})
 	h.ctx, h.cancel = context.WithCancel(context.Background())
@@ -305,6 +312,10 @@ func (h *HTTP) roundTripTo(ctx context.Context, target *url.URL, method string, 
 func (h *HTTP) lost(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	var known *tenon.Error
+	if errors.As(err, &known) { // of the sign-in: the request was refused, or not sent
+		return known
 	}
 	var op *net.OpError
 	if errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect") {

@@ -34,8 +34,8 @@ func (s serverInfo) over() string {
 }
 
 func newServers(a *app) *cobra.Command {
-	cmd := group("servers", "MCP servers: list, test, logs", "server", "mcp")
-	cmd.AddCommand(newServersList(a), newServersTest(a), newServersLogs(a))
+	cmd := group("servers", "MCP servers: list, test, logs, login", "server", "mcp")
+	cmd.AddCommand(newServersList(a), newServersTest(a), newServersLogs(a), newServersLogin(a), newServersLogout(a))
 	return cmd
 }
 

@@ -14,6 +14,7 @@ func topics() []*cobra.Command {
 const environmentHelp = `These variables count:
 
   TENON_CONFIG       the configuration file, as -c
+  TENON_KEYRING      off: the key of kept sign-ins is a file, not in the system's keyring
   TENON_NO_PROBE     set: no look for a local model on loopback
   ANTHROPIC_API_KEY  the key of provider anthropic
   OPENAI_API_KEY     the key of provider openai
@@ -22,7 +23,7 @@ const environmentHelp = `These variables count:
   CLICOLOR_FORCE     set and not 0: colours without a terminal, too
   VISUAL, EDITOR     the editor for the arguments of a call that asks
   XDG_CONFIG_HOME    where tenon/config.yaml, your own configuration, lies (default ~/.config)
-  XDG_STATE_HOME     where the store lies outside of a project, and your consents (default ~/.local/state)
+  XDG_STATE_HOME     where the store lies outside of a project, and your consents and sign-ins (default ~/.local/state)
   HTTPS_PROXY, HTTP_PROXY, NO_PROXY
 
 A file .env beside tenon.yaml is read for ${VAR} in it. A server's process gets PATH, HOME, USER, LANG and TMPDIR

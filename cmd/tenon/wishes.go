@@ -38,9 +38,19 @@ func wishes(cfg *config.Config) []wish {
 			secret := ""
 			if s.Auth.Type != "" && s.Auth.Type != servers.AuthNone {
 				secret = path + ".auth.secret"
+				if s.Auth.Type == servers.AuthOAuth {
+					secret = path + ".auth.client_secret"
+				}
 			}
 			text, parts := callWish(cfg, path+".url", s.URL, path+".headers", secret)
-			add(path, text, append(parts, s.Auth.Type, s.Auth.Header)...)
+			parts = append(parts, s.Auth.Type, s.Auth.Header)
+			if s.Auth.Type == servers.AuthOAuth {
+				if s.Auth.Issuer != "" {
+					text += ", signing in at " + s.Auth.Issuer
+				}
+				parts = append(parts, s.Auth.Issuer, s.Auth.ClientID)
+			}
+			add(path, text, parts...)
 		}
 	}
 	for name, s := range cfg.Secrets {

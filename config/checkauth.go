@@ -1,0 +1,70 @@
+package config
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/tenonhq/tenon/servers"
+)
+
+// auth checks how a server is signed in to: what is needed is there, and what is
+// there has an effect.
+func (k *checker) auth(p, transport string, a servers.Auth) {
+	if n := k.nodes[p]; n == nil || n.kind != mapNode || len(n.keys) == 0 || a.Type == "" && k.has(p+".type") {
+		return
+	}
+	if a.Type == "" {
+		k.bad(p, "types: none, bearer, basic, api_key, header, oauth, credential", "'type' is required")
+		return
+	}
+	oauth2 := a.Type == servers.AuthOAuth
+	switch secret := k.has(p + ".secret"); {
+	case secret && oauth2:
+		k.bad(p+".secret", "the secret of a registered client is 'client_secret'", "'secret' has no effect for auth type oauth")
+	case secret && a.Type == servers.AuthNone:
+		k.bad(p+".secret", "", "'secret' has no effect for auth type none")
+	case !secret && !oauth2 && a.Type != servers.AuthNone:
+		k.bad(p, "", "'secret' is required for auth type %s", a.Type)
+	}
+	switch {
+	case a.Type == servers.AuthHeader && !k.has(p+".header"):
+		k.bad(p, "", "'header' is required for auth type header")
+	case a.Type != servers.AuthHeader && a.Type != servers.AuthAPIKey && k.has(p+".header"):
+		k.bad(p+".header", "", "'header' has no effect for auth type %s", a.Type)
+	case a.Header != "" && !validHeader(a.Header) && !strings.Contains(a.Header, "${"):
+		k.bad(p+".header", "", "'%s' is not the name of a header", a.Header)
+	}
+	if oauth2 {
+		k.oauth(p, transport, a)
+		return
+	}
+	for _, key := range []string{"grant", "client_id", "client_secret", "scopes", "issuer", "callback_port"} {
+		if k.has(p + "." + key) {
+			k.bad(p+"."+key, "set 'type' to oauth", "'%s' has no effect for auth type %s", key, a.Type)
+		}
+	}
+}
+
+func (k *checker) oauth(p, transport string, a servers.Auth) {
+	if transport == servers.TransportWebSocket {
+		k.bad(p+".type", "use another type, or an http URL", "oauth is for servers over HTTP, not for websocket transport")
+	}
+	credentials := a.Grant == servers.GrantClientCredentials
+	for _, key := range []string{"client_id", "client_secret"} {
+		if credentials && !k.has(p+"."+key) {
+			k.bad(p, "", "'%s' is required for the grant client_credentials", key)
+		}
+	}
+	switch {
+	case credentials && k.has(p+".callback_port"):
+		k.bad(p+".callback_port", "", "'callback_port' has no effect for the grant client_credentials")
+	case !k.has(p+".client_id") && k.has(p+".client_secret"):
+		k.bad(p+".client_secret", "", "'client_secret' has no effect without 'client_id'")
+	}
+	if a.Issuer != "" && !strings.Contains(a.Issuer, "${") {
+		u, err := url.Parse(a.Issuer)
+		if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !local(u.Hostname())) || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+			k.bad(p+".issuer", "it is the issuer's URL, without a query", "'issuer' must be an https URL (or http for localhost)")
+		}
+	}
+}

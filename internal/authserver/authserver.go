@@ -1,0 +1,243 @@
+// Package authserver is an OAuth authorization server and the MCP resource that
+// it protects, for tests of the sign-in: it checks what a client sends, remembers
+// it, and misbehaves on demand.
+//
+// It stands outside of the way through the house, as internal/testserver does: it
+// is what servers/oauth talks to. Its people sign in by following a redirect, so
+// that a test needs no browser, and its tokens have no meaning but in its maps.
+// Each fault is a field, so that a test reads as the sentence "a server whose
+// metadata names another issuer"; the fields are set before the first request.
+//
+// Nothing in the product imports it.
+package authserver
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Server is both, on one loopback port.
+type Server struct {
+	URL      string       // of the MCP endpoint
+	Issuer   string       // of the authorization server
+	Protects http.Handler // what answers requests with a token; nil: 200 and {}
+
+	// Faults and habits; the zero value behaves.
+	Metadata    map[string]any   // changes to the metadata of the authorization server; nil values remove a key
+	Resource    map[string]any   // the same, of the protected resource
+	NoResource  bool             // there is no protected resource metadata
+	NoPointer   bool             // the challenge does not say where it is
+	Pointer     string           // the challenge says this instead
+	Answer      func(url.Values) // changes the query of the redirect
+	Token       func(form url.Values, answer map[string]any) (status int)
+	Scope       string // in the first challenge
+	Demand      string // scope without which a request is answered 403
+	AlwaysStep  bool   // 403 insufficient_scope whatever the token has
+	ExpiresIn   int    // seconds; 0: not said
+	KeepRefresh bool   // refresh tokens are not rotated
+	NoRefresh   bool
+
+	http *httptest.Server
+	mu   sync.Mutex
+	seen []string
+	// forms of the token endpoint, in order, with the Authorization header as "_auth".
+	forms    []url.Values
+	register []map[string]any
+	codes    map[string]url.Values
+	tokens   map[string]string // access token → scope
+	refresh  map[string]string // refresh token → scope
+	n        int
+}
+
+// Start begins to listen. Close is to be called.
+func Start() *Server {
+	s := &Server{codes: map[string]url.Values{}, tokens: map[string]string{}, refresh: map[string]string{}}
+	s.http = httptest.NewServer(s)
+	s.Issuer, s.URL = s.http.URL, s.http.URL+"/mcp"
+	return s
+}
+
+// Close ends it.
+func (s *Server) Close() { s.http.Close() }
+
+// Seen returns what was asked for, as "METHOD PATH", in order.
+func (s *Server) Seen() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.seen)
+}
+
+// Forms returns what was posted to the token endpoint.
+func (s *Server) Forms() []url.Values {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.forms)
+}
+
+// Registrations returns what clients registered with.
+func (s *Server) Registrations() []map[string]any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.register)
+}
+
+// Revoke makes all access tokens worthless, and the refresh tokens too if all.
+func (s *Server) Revoke(all bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.tokens)
+	if all {
+		clear(s.refresh)
+	}
+}
+
+// ServeHTTP answers as all three parts.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen = append(s.seen, r.Method+" "+r.URL.Path)
+	switch r.URL.Path {
+	case "/.well-known/oauth-protected-resource/mcp":
+		if s.NoResource {
+			http.NotFound(w, r)
+			return
+		}
+		reply(w, 200, changed(map[string]any{"resource": s.URL, "authorization_servers": []string{s.Issuer}}, s.Resource))
+	case "/.well-known/oauth-authorization-server":
+		reply(w, 200, changed(map[string]any{"issuer": s.Issuer, "authorization_endpoint": s.Issuer + "/authorize", "token_endpoint": s.Issuer + "/token",
+			"registration_endpoint": s.Issuer + "/register", "revocation_endpoint": s.Issuer + "/revoke",
+			"code_challenge_methods_supported": []string{"S256"}}, s.Metadata))
+	case "/register":
+		var m map[string]any
+		_ = json.NewDecoder(r.Body).Decode(&m)
+		s.register = append(s.register, m)
+		reply(w, 201, map[string]any{"client_id": fmt.Sprintf("client-%d", len(s.register)), "token_endpoint_auth_method": m["token_endpoint_auth_method"]})
+	case "/authorize":
+		s.authorize(w, r)
+	case "/token":
+		s.grant(w, r)
+	case "/revoke":
+		_ = r.ParseForm()
+		delete(s.tokens, r.Form.Get("token"))
+		delete(s.refresh, r.Form.Get("token"))
+	case "/mcp":
+		s.protect(w, r)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	s.n++
+	code := fmt.Sprintf("code-%d", s.n)
+	s.codes[code] = q
+	back := url.Values{"code": {code}, "state": {q.Get("state")}}
+	if s.Answer != nil {
+		s.Answer(back)
+	}
+	http.Redirect(w, r, q.Get("redirect_uri")+"?"+back.Encode(), http.StatusFound)
+}
+
+func (s *Server) grant(w http.ResponseWriter, r *http.Request) {
+	_ = r.ParseForm()
+	f := r.PostForm
+	if a := r.Header.Get("Authorization"); a != "" {
+		f.Set("_auth", a)
+	}
+	s.forms = append(s.forms, f)
+	scope, ok := "", false
+	switch f.Get("grant_type") {
+	case "authorization_code":
+		q := s.codes[f.Get("code")]
+		sum := sha256.Sum256([]byte(f.Get("code_verifier")))
+		ok = q != nil && q.Get("code_challenge") == base64.RawURLEncoding.EncodeToString(sum[:]) && q.Get("code_challenge_method") == "S256" &&
+			q.Get("redirect_uri") == f.Get("redirect_uri") && q.Get("resource") == f.Get("resource")
+		scope = q.Get("scope")
+		delete(s.codes, f.Get("code"))
+	case "refresh_token":
+		scope, ok = s.refresh[f.Get("refresh_token")]
+		if !s.KeepRefresh {
+			delete(s.refresh, f.Get("refresh_token"))
+		}
+	case "client_credentials":
+		scope, ok = f.Get("scope"), true
+	}
+	if !ok {
+		reply(w, 400, map[string]any{"error": "invalid_grant", "error_description": "the grant is not good"})
+		return
+	}
+	s.n++
+	answer := map[string]any{"access_token": fmt.Sprintf("access-token-%d", s.n), "token_type": "Bearer"}
+	if f.Get("grant_type") != "client_credentials" && !s.NoRefresh && !(s.KeepRefresh && f.Get("grant_type") == "refresh_token") {
+		answer["refresh_token"] = fmt.Sprintf("refresh-token-%d", s.n)
+		s.refresh[fmt.Sprintf("refresh-token-%d", s.n)] = scope
+	}
+	if s.ExpiresIn > 0 {
+		answer["expires_in"] = s.ExpiresIn
+	}
+	s.tokens[fmt.Sprintf("access-token-%d", s.n)] = scope
+	status := 200
+	if s.Token != nil {
+		status = s.Token(f, answer)
+	}
+	reply(w, status, answer)
+}
+
+func (s *Server) protect(w http.ResponseWriter, r *http.Request) {
+	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	scope, ok := s.tokens[token]
+	challenge := "Bearer"
+	if !s.NoPointer {
+		at := s.Issuer + "/.well-known/oauth-protected-resource/mcp"
+		if s.Pointer != "" {
+			at = s.Pointer
+		}
+		challenge += fmt.Sprintf(` resource_metadata=%q`, at)
+	}
+	switch {
+	case !ok:
+		if s.Scope != "" {
+			challenge += fmt.Sprintf(`, scope=%q`, s.Scope)
+		}
+		w.Header().Set("WWW-Authenticate", challenge)
+		http.Error(w, "sign in", http.StatusUnauthorized)
+	case s.AlwaysStep, s.Demand != "" && !slices.Contains(strings.Fields(scope), s.Demand):
+		w.Header().Set("WWW-Authenticate", challenge+fmt.Sprintf(`, error="insufficient_scope", scope=%q`, s.Demand))
+		http.Error(w, "more", http.StatusForbidden)
+	case s.Protects != nil:
+		h := s.Protects
+		s.mu.Unlock() // it may take its time
+		defer s.mu.Lock()
+		h.ServeHTTP(w, r)
+	default:
+		reply(w, 200, map[string]any{})
+	}
+}
+
+func changed(m, by map[string]any) map[string]any {
+	for k, v := range by {
+		if v == nil {
+			delete(m, k)
+			continue
+		}
+		m[k] = v
+	}
+	return m
+}
+
+func reply(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // who is gone sees nothing
+}
+
+var _ http.Handler = (*Server)(nil)

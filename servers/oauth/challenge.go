@@ -1,0 +1,127 @@
+package oauth
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// challenge is what a WWW-Authenticate header says to a bearer of tokens (RFC
+// 6750, RFC 9728 section 5.1).
+type challenge struct {
+	Metadata string   // URL of the protected resource's metadata
+	Scope    []string // nil: not said
+	Error    string
+}
+
+// maxChallenge bounds what is read of the headers, in bytes.
+const maxChallenge = 16 << 10
+
+// bearer reads the first Bearer challenge of an answer; ok is false where there
+// is none. What cannot be read is left out: a header of a stranger is no reason
+// to give up.
+func bearer(h http.Header) (c challenge, ok bool) {
+	for _, v := range h.Values("WWW-Authenticate") {
+		for _, p := range parseChallenges(v[:min(len(v), maxChallenge)]) {
+			if p.scheme != "bearer" {
+				continue
+			}
+			if m := p.params["resource_metadata"]; m != "" && c.Metadata == "" {
+				c.Metadata = m
+			}
+			if s, said := p.params["scope"]; said && c.Scope == nil {
+				c.Scope = scopes(s)
+			}
+			if e := p.params["error"]; e != "" && c.Error == "" {
+				c.Error = e
+			}
+			ok = true
+		}
+	}
+	return c, ok
+}
+
+type parsed struct {
+	scheme string // lower case
+	params map[string]string
+}
+
+// parseChallenges reads the challenges of one header (RFC 9110, section 11.6.1):
+// a word that is followed by = is a parameter of the scheme before it.
+func parseChallenges(h string) []parsed {
+	var list []parsed
+	skip := func(i int, set string) int {
+		for i < len(h) && strings.IndexByte(set, h[i]) >= 0 {
+			i++
+		}
+		return i
+	}
+	for i := skip(0, " \t,"); i < len(h); i = skip(i, " \t,") {
+		start := i
+		for i < len(h) && strings.IndexByte(" \t,=\"", h[i]) < 0 {
+			i++
+		}
+		word := strings.ToLower(h[start:i])
+		if word == "" { // rubbish
+			i++
+			continue
+		}
+		if j := skip(i, " \t"); j >= len(h) || h[j] != '=' || len(list) == 0 {
+			list = append(list, parsed{word, map[string]string{}})
+			continue
+		} else {
+			i = skip(j+1, " \t")
+		}
+		var value string
+		value, i = readValue(h, i)
+		if params := list[len(list)-1].params; value != "" {
+			if _, twice := params[word]; !twice {
+				params[word] = value
+			}
+		}
+	}
+	return list
+}
+
+// readValue reads a token or a quoted string, and says where it ends.
+func readValue(h string, i int) (string, int) {
+	if i >= len(h) || h[i] != '"' {
+		start := i
+		for i < len(h) && strings.IndexByte(" \t,", h[i]) < 0 {
+			i++
+		}
+		return h[start:i], i
+	}
+	var b strings.Builder
+	for i++; i < len(h) && h[i] != '"'; i++ {
+		if h[i] == '\\' && i+1 < len(h) {
+			i++
+		}
+		b.WriteByte(h[i])
+	}
+	return b.String(), i + 1
+}
+
+// maxScopes bounds how many scopes are taken from a server.
+const maxScopes = 200
+
+// scopes reads a space-separated list (RFC 6749, section 3.3), never nil.
+func scopes(text string) []string { return union(nil, strings.Fields(text)) }
+
+// union returns the scopes of both lists, in order, each once, without what can
+// be no scope.
+func union(a, b []string) []string {
+	list := []string{}
+	for _, s := range append(slices.Clone(a), b...) {
+		ok := s != "" && len(s) <= 500 && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' || r == '\\' })
+		if ok && !slices.Contains(list, s) && len(list) < maxScopes {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// contains reports whether a has all of b.
+func contains(a, b []string) bool {
+	return !slices.ContainsFunc(b, func(s string) bool { return !slices.Contains(a, s) })
+}

@@ -1,0 +1,234 @@
+package oauth
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
+
+const (
+	// maxSigns is how often in signWindow a person is asked to sign in for requests:
+	// a server that is content with no token must not be able to go on asking.
+	maxSigns   = 3
+	signWindow = 5 * time.Minute
+)
+
+func join(list []string) string { return strings.Join(list, " ") }
+
+// sign has a person sign in: the authorization code grant with PKCE (OAuth 2.1,
+// section 4.1). Who calls it has the lock.
+func (s *Source) sign(ctx context.Context, t saved, as *authServer, want []string, by Signer) error {
+	if !s.mayAsk() {
+		return tenon.Errorf(tenon.CodeAuth, "the server still refuses after %d sign-ins (scope %s)", maxSigns, quote(join(want)))
+	}
+	redirect := by.RedirectURI()
+	c, err := s.identify(ctx, as, t.Client, redirect, want)
+	if err != nil {
+		return err
+	}
+	t.Client = c
+	if err := s.save(ctx, t); err != nil { // so that a sign-in that is broken off registers no client anew
+		return err
+	}
+	verifier, state := token(), token()
+	digest := sha256.Sum256([]byte(verifier))
+	address, err := url.Parse(as.Authorization)
+	if err != nil {
+		return tenon.Errorf(tenon.CodeProtocol, "%s is no authorization endpoint", quote(as.Authorization))
+	}
+	q := address.Query()
+	for k, v := range map[string]string{"response_type": "code", "client_id": c.ID, "redirect_uri": redirect, "state": state, "resource": t.Resource,
+		"code_challenge": base64.RawURLEncoding.EncodeToString(digest[:]), "code_challenge_method": "S256", "scope": join(want)} {
+		if v != "" {
+			q.Set(k, v)
+		}
+	}
+	if slices.Contains(want, offline) {
+		q.Set("prompt", "consent") // OpenID Connect Core, section 11
+	}
+	address.RawQuery = q.Encode()
+	back, err := by.Sign(ctx, address.String())
+	if err != nil {
+		return err
+	}
+	if err := checkReturn(back, state, as); err != nil {
+		return err
+	}
+	t.Scopes, t.Refresh = want, "" // unless the answer says otherwise
+	err = s.ask(ctx, &t, url.Values{"grant_type": {"authorization_code"}, "code": {back.Get("code")}, "redirect_uri": {redirect}, "code_verifier": {verifier}})
+	if err != nil {
+		return err
+	}
+	return s.save(ctx, t)
+}
+
+// checkReturn checks the query of the redirect: that it is the answer to our
+// request (state), and that it is from the authorization server that was asked
+// (iss, RFC 9207), compared as they are.
+func checkReturn(back url.Values, state string, as *authServer) error {
+	iss, named := back.Get("iss"), back.Has("iss")
+	switch {
+	case subtle.ConstantTimeCompare([]byte(back.Get("state")), []byte(state)) != 1:
+		return tenon.Errorf(tenon.CodeAuth, "the sign-in came back with another state than it was begun with; it is not used")
+	case named && iss != as.Issuer:
+		return tenon.Errorf(tenon.CodeAuth, "the sign-in came back from %s in place of %s; it is not used", quote(iss), quote(as.Issuer))
+	case !named && as.NamesItself:
+		return tenon.Errorf(tenon.CodeAuth, "the sign-in came back without the name of the authorization server (iss), which %s promises to give; it is not used", quote(as.Issuer))
+	case back.Has("error"):
+		text := quote(back.Get("error"))
+		if d := back.Get("error_description"); d != "" {
+			text += " " + quote(d)
+		}
+		return tenon.Errorf(tenon.CodeAuth, "the sign-in was refused: %s", text)
+	case back.Get("code") == "":
+		return tenon.Errorf(tenon.CodeProtocol, "the sign-in came back without a code")
+	}
+	return nil
+}
+
+// mayAsk counts the times that somebody is asked to sign in.
+func (s *Source) mayAsk() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	s.signs = slices.DeleteFunc(s.signs, func(at time.Time) bool { return now.Sub(at) > signWindow })
+	if len(s.signs) >= maxSigns {
+		return false
+	}
+	s.signs = append(s.signs, now)
+	return true
+}
+
+// token is a random text of 43 characters that suits state and code_verifier.
+func token() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// credentials asks for a token in the client's own name (OAuth 2.1, section
+// 4.2). Who calls it has the lock.
+func (s *Source) credentials(ctx context.Context, t saved, as *authServer, want []string) error {
+	if !s.mayAsk() {
+		return tenon.Errorf(tenon.CodeAuth, "the server still refuses after %d tokens (scope %s)", maxSigns, quote(join(want)))
+	}
+	if len(as.Grants) > 0 && !slices.Contains(as.Grants, GrantClientCredentials) {
+		return tenon.Errorf(tenon.CodeAuth, "the authorization server %s gives no tokens for client credentials; set auth.grant to authorization_code", as.Issuer)
+	}
+	c, err := s.identify(ctx, as, client{}, "", want)
+	if err != nil {
+		return err
+	}
+	t.Client, t.Scopes, t.Refresh = c, want, ""
+	grant := url.Values{"grant_type": {GrantClientCredentials}}
+	if len(want) > 0 {
+		grant.Set("scope", join(want))
+	}
+	if err := s.ask(ctx, &t, grant); err != nil {
+		return err
+	}
+	return s.save(ctx, t)
+}
+
+// probe is a request that every MCP server with a sign-in refuses without one.
+const probe = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"tenon","version":"0"}}}`
+
+// Login has a person sign in, whatever was kept before, and returns the
+// authorization server. Network is how the server is asked what it wants, and by
+// is how the person is.
+func (s *Source) Login(ctx context.Context, network http.RoundTripper, by Signer) (issuer string, err error) {
+	c, err := s.question(ctx, network)
+	if err != nil {
+		return "", err
+	}
+	t, unlock, err := s.lock(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if s.cfg.ClientID != "" {
+		t.Issuer = "" // a person who signs in anew has seen where
+	}
+	res, as, err := s.discover(ctx, c, t.Issuer)
+	if err != nil {
+		return "", err
+	}
+	if t, err = s.moved(t, res, as); err != nil {
+		return "", err
+	}
+	want := s.choose(c, res, as, t, false)
+	if s.cfg.Grant == GrantClientCredentials {
+		return as.Issuer, s.credentials(ctx, t, as, want)
+	}
+	return as.Issuer, s.sign(ctx, t, as, want, by)
+}
+
+// question asks the server without a token what it wants.
+func (s *Source) question(ctx context.Context, network http.RoundTripper) (challenge, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url.String(), bytes.NewReader([]byte(probe)))
+	if err != nil {
+		return challenge{}, tenon.Errorf(tenon.CodeConfig, "%s is no URL", quote(s.url.Redacted()))
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	resp, err := s.send(network, req, "")
+	if err != nil {
+		return challenge{}, wrapf(tenon.CodeUnreachable, err, "%s cannot be reached: %s", s.url.Host, err)
+	}
+	_ = resp.Body.Close()
+	c, _ := bearer(resp.Header)
+	return c, nil // a server that demands nothing yet may have metadata all the same
+}
+
+// Scopes returns what the kept sign-in gives, and whether there is one.
+func (s *Source) Scopes(ctx context.Context) ([]string, bool, error) {
+	t, err := s.load(ctx)
+	return slices.Clone(t.Scopes), t.Access != "" || t.Refresh != "", err
+}
+
+// Redirect returns the redirect URI with which tenon is registered, "" for none.
+func (s *Source) Redirect(ctx context.Context) string {
+	t, err := s.load(ctx)
+	if err != nil || !t.Client.Dynamic {
+		return ""
+	}
+	return t.Client.Redirect
+}
+
+// Logout forgets the sign-in. Where the authorization server can be told it is;
+// the second result says why it was not. Had says whether there was one.
+func (s *Source) Logout(ctx context.Context) (had bool, untold, err error) {
+	t, unlock, err := s.lock(ctx)
+	if err != nil {
+		return false, nil, err
+	}
+	defer unlock()
+	had = t.Access != "" || t.Refresh != ""
+	if t.Revocation != "" {
+		for kind, value := range map[string]string{"refresh_token": t.Refresh, "access_token": t.Access} {
+			if value == "" {
+				continue
+			}
+			if err := s.revoke(ctx, &t, value, kind); err != nil {
+				untold = err
+			}
+		}
+	}
+	s.state.Store(&saved{})
+	if s.cfg.Vault != nil {
+		err = s.cfg.Vault.remove(s.key())
+	}
+	return had, untold, err
+}

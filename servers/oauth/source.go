@@ -1,0 +1,373 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptrace"
+	"net/netip"
+	"net/url"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
+
+// The grants by which a token is had.
+const (
+	GrantAuthorizationCode = "authorization_code" // a person signs in
+	GrantClientCredentials = "client_credentials" // the client itself
+)
+
+// Config is how to sign in to one server.
+type Config struct {
+	Server string // name of the server, part of the key under which tokens are kept
+	URL    string // of the MCP endpoint, http or https
+	Grant  string // "": GrantAuthorizationCode
+	// ClientID is that of a client that was registered by hand, or the https URL of
+	// a client id metadata document. "": we register ourselves.
+	ClientID     string
+	ClientSecret tenon.Secret
+	Scopes       []string // to begin with; empty: what the server names
+	Issuer       string   // the only authorization server to use; "": the one that the server names
+	// Passive leaves a server alone for which no token was ever had.
+	Passive bool
+	Vault   *Vault // where tokens are kept; nil: in memory only
+	// Sign has a person sign in when a request needs it. Nil: such a request ends
+	// with code auth_required, and [Source.Login] is what helps.
+	Sign Signer
+	// Learned is told of each secret as it comes into use, so that it can be masked
+	// elsewhere. Nil: nobody is.
+	Learned func(tenon.Secret)
+	Logger  *slog.Logger     // nil discards
+	Now     func() time.Time // nil: time.Now
+}
+
+// Signer has a person sign in.
+type Signer interface {
+	// RedirectURI is where the authorization server sends the person back to.
+	RedirectURI() string
+	// Sign has a person visit the address and returns the query with which they came
+	// back. It checks nothing.
+	Sign(ctx context.Context, address string) (url.Values, error)
+}
+
+// Source gives the tokens for one server. It is safe for concurrent use; one
+// request at a time asks for a token, and the others wait for it.
+type Source struct {
+	cfg   Config
+	url   *url.URL
+	guard *guard
+	log   *slog.Logger
+	peer  atomic.Pointer[netip.Addr]
+
+	slot  chan struct{} // holds whoever changes the state
+	state atomic.Pointer[saved]
+	mu    sync.Mutex
+	signs []time.Time // when somebody was asked to sign in, the last ones
+}
+
+// New returns the source of one server; nothing is read or sent. The error has
+// code config.
+func New(cfg Config) (*Source, error) {
+	u, err := url.Parse(cfg.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, tenon.Errorf(tenon.CodeConfig, "%s is no http or https URL, which signing in with OAuth needs", quote(cfg.URL))
+	}
+	u.Fragment, u.User = "", nil
+	cfg.Scopes = slices.Clone(cfg.Scopes)
+	s := &Source{cfg: cfg, url: u, log: cfg.Logger, slot: make(chan struct{}, 1)}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	named := []string{}
+	if cfg.Issuer != "" {
+		named = append(named, cfg.Issuer)
+	}
+	s.guard = newGuard(u, named, func() netip.Addr {
+		if p := s.peer.Load(); p != nil {
+			return *p
+		}
+		return netip.Addr{}
+	})
+	return s, nil
+}
+
+func (s *Source) now() time.Time {
+	if s.cfg.Now != nil {
+		return s.cfg.Now()
+	}
+	return time.Now()
+}
+
+func (s *Source) learned(values ...string) {
+	for _, v := range values {
+		if v != "" && s.cfg.Learned != nil {
+			s.cfg.Learned(tenon.NewSecret(v))
+		}
+	}
+}
+
+// maxTries bounds how often one request is sent.
+const maxTries = 4
+
+// Wrap puts the source around the network. The requests must be those to the
+// server, with bodies that can be sent again. Errors have code auth_required where
+// a person has to sign in.
+func (s *Source) Wrap(network http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(r *http.Request) (*http.Response, error) {
+		ctx := r.Context()
+		for try, renewed := 1, false; ; try++ {
+			t, err := s.current(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if s.cfg.Passive && t.Issuer == "" || r.Header.Get("Authorization") != "" || !sameOrigin(r.URL, s.url) {
+				return network.RoundTrip(r) // never a token where it is not meant for
+			}
+			resp, err := s.send(network, r, t.Access)
+			if err != nil || try == maxTries || resp.StatusCode != http.StatusUnauthorized && !isStepUp(resp) {
+				return resp, err
+			}
+			if r.Body != nil && r.GetBody == nil {
+				return resp, nil // it cannot be sent again
+			}
+			c, _ := bearer(resp.Header)
+			_, _ = io.CopyN(io.Discard, resp.Body, 4<<10) // so that the connection can be used again
+			_ = resp.Body.Close()
+			stepUp := resp.StatusCode == http.StatusForbidden
+			if err := s.renew(ctx, t, c, stepUp, renewed); err != nil {
+				return nil, err
+			}
+			renewed = !stepUp
+		}
+	})
+}
+
+// send sends a request with a token, and remembers where the server lies.
+func (s *Source) send(network http.RoundTripper, r *http.Request, token string) (*http.Response, error) {
+	ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) {
+		if at, err := netip.ParseAddrPort(c.Conn.RemoteAddr().String()); err == nil {
+			ip := at.Addr()
+			if p, err := s.guard.proxy(r); err == nil && p == nil { // a proxy's place says nothing
+				s.peer.Store(&ip)
+			}
+		}
+	}})
+	again := r.WithContext(ctx)
+	if token != "" {
+		again.Header = r.Header.Clone()
+		again.Header["Authorization"] = []string{"Bearer " + token}
+	}
+	if r.GetBody != nil {
+		body, err := r.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		again.Body = body
+	}
+	return network.RoundTrip(again)
+}
+
+// isStepUp reports whether an answer wants more scopes (RFC 6750, section 3.1).
+func isStepUp(resp *http.Response) bool {
+	c, _ := bearer(resp.Header)
+	return resp.StatusCode == http.StatusForbidden && c.Error == "insufficient_scope"
+}
+
+// lock takes the right to change the state, of this process and of the others
+// that share the vault, and reads what they made of it.
+func (s *Source) lock(ctx context.Context) (t saved, unlock func(), err error) {
+	select {
+	case s.slot <- struct{}{}:
+	case <-ctx.Done():
+		return saved{}, nil, ctx.Err()
+	}
+	free := func() {}
+	if s.cfg.Vault != nil {
+		if free, err = s.cfg.Vault.lock(ctx, s.key()); err != nil {
+			<-s.slot
+			return saved{}, nil, err
+		}
+	}
+	unlock = func() { free(); <-s.slot }
+	if t, err = s.load(ctx); err != nil {
+		unlock()
+		return saved{}, nil, err
+	}
+	return t, unlock, nil
+}
+
+// load reads what is kept.
+func (s *Source) load(ctx context.Context) (saved, error) {
+	var t saved
+	if s.cfg.Vault == nil {
+		if p := s.state.Load(); p != nil {
+			t = *p
+		}
+		s.state.Store(&t)
+		return t, nil
+	}
+	if err := s.cfg.Vault.load(ctx, s.key(), &t); err != nil {
+		return t, err
+	}
+	s.learned(t.Access, t.Refresh, t.Client.Secret)
+	if t.Peer.IsValid() {
+		s.peer.CompareAndSwap(nil, &t.Peer)
+	}
+	s.state.Store(&t)
+	return t, nil
+}
+
+// save keeps the state; who calls it has the lock.
+func (s *Source) save(ctx context.Context, t saved) error {
+	t.Server, t.URL = s.cfg.Server, s.canonical()
+	if p := s.peer.Load(); p != nil {
+		t.Peer = *p
+	}
+	s.state.Store(&t)
+	if s.cfg.Vault == nil {
+		return nil
+	}
+	return s.cfg.Vault.save(ctx, s.key(), &t)
+}
+
+// key is that of the server in the vault. The URL is part of it, so that a
+// server of the same name in another file gets nothing.
+func (s *Source) key() string { return s.cfg.Server + "\n" + s.canonical() }
+
+// current returns the state with a token that can be used, refreshed if it is to
+// expire; the token is empty where there is none.
+func (s *Source) current(ctx context.Context) (*saved, error) {
+	if t := s.state.Load(); t != nil && (t.isFresh(s.now()) || t.Refresh == "") {
+		return t.usable(s.now()), nil
+	}
+	if t, err := s.load(ctx); err != nil || t.isFresh(s.now()) || t.Refresh == "" {
+		return t.usable(s.now()), err
+	}
+	t, unlock, err := s.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if t.isFresh(s.now()) || t.Refresh == "" { // somebody was faster
+		return t.usable(s.now()), nil
+	}
+	if err := s.refreshed(ctx, &t); err != nil {
+		if s.now().Before(t.Expires) {
+			return &t, nil // it holds for a moment yet
+		}
+		return nil, err
+	}
+	return &t, nil
+}
+
+// refreshed refreshes and keeps the tokens. A refusal leaves none, and is no
+// error: the server will say what it wants instead.
+func (s *Source) refreshed(ctx context.Context, t *saved) error {
+	err := s.refresh(ctx, t)
+	var refused *tokenError
+	if errors.As(err, &refused) {
+		s.log.Info("the sign-in to an MCP server has ended", "server", s.cfg.Server, "error", refused.text)
+		t.Access, t.Refresh, t.Expires = "", "", time.Time{}
+		if refused.code == "invalid_client" {
+			t.Client = client{}
+		}
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	return s.save(ctx, *t)
+}
+
+// renew gets a token in place of one that was refused, or for the first request.
+func (s *Source) renew(ctx context.Context, used *saved, c challenge, stepUp, renewed bool) error {
+	t, unlock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if t.Access != used.Access && t.isFresh(s.now()) {
+		s.state.Store(&t)
+		return nil // somebody was faster
+	}
+	res, as, err := s.discover(ctx, c, t.Issuer)
+	if err != nil {
+		return err
+	}
+	if t, err = s.moved(t, res, as); err != nil {
+		return err
+	}
+	if !stepUp && t.Refresh != "" && !renewed {
+		if err := s.refreshed(ctx, &t); err != nil || t.Access != "" {
+			return err
+		}
+	}
+	want := s.choose(c, res, as, t, stepUp)
+	if s.cfg.Grant == GrantClientCredentials {
+		return s.credentials(ctx, t, as, want)
+	}
+	if s.cfg.Sign == nil {
+		t.Wanted, t.Access = want, ""
+		if stepUp {
+			t.Access = used.Access // it is good for everything else
+		}
+		if err := s.save(ctx, t); err != nil {
+			return err
+		}
+		return needed(t, stepUp, c)
+	}
+	return s.sign(ctx, t, as, want, s.cfg.Sign)
+}
+
+// needed says that a person has to sign in.
+func needed(t saved, stepUp bool, c challenge) error {
+	switch {
+	case stepUp:
+		return tenon.Errorf(tenon.CodeAuth, "the server wants more rights than the sign-in gave (scope %s)", quote(join(c.Scope)))
+	case t.Client.ID != "":
+		return tenon.Errorf(tenon.CodeAuth, "the sign-in has ended, and the server wants a new one")
+	}
+	return tenon.Errorf(tenon.CodeAuth, "the server wants a sign-in at %s", t.Issuer)
+}
+
+// moved takes over what the server's metadata say. Where they name another
+// authorization server nothing of the old one is kept.
+func (s *Source) moved(t saved, res *resource, as *authServer) (saved, error) {
+	if t.Issuer != "" && t.Issuer != as.Issuer {
+		if s.cfg.ClientID != "" && !isDocument(s.cfg.ClientID) && s.cfg.Issuer == "" {
+			return t, tenon.Errorf(tenon.CodeAuth, "it now names the authorization server %s in place of %s, to which auth.client_id belongs; if that is right, "+
+				"write the new one under auth.issuer", as.Issuer, t.Issuer)
+		}
+		s.log.Info("an MCP server has moved to another authorization server", "server", s.cfg.Server, "issuer", as.Issuer)
+		t = saved{}
+	}
+	t.Issuer, t.Resource, t.Token, t.Revocation = as.Issuer, res.Resource, as.Token, as.Revocation
+	return t, nil
+}
+
+// choose says which scopes to ask for: those of the configuration, else of the
+// challenge, else of the server's metadata, else none; and with what was given
+// before. offline_access, which gives a refresh token, is asked for where the
+// authorization server knows it and nowhere else.
+func (s *Source) choose(c challenge, res *resource, as *authServer, t saved, stepUp bool) []string {
+	want := s.cfg.Scopes
+	if stepUp || len(want) == 0 {
+		want = union(want, c.Scope)
+		if c.Scope == nil && !stepUp {
+			want = res.Scopes
+		}
+	}
+	want = union(append(slices.Clone(t.Scopes), t.Wanted...), want)
+	if s.cfg.Grant == GrantClientCredentials || !slices.Contains(as.Scopes, offline) && !slices.Contains(s.cfg.Scopes, offline) {
+		return slices.DeleteFunc(want, func(s string) bool { return s == offline })
+	}
+	return union(want, []string{offline})
+}
+
+const offline = "offline_access"

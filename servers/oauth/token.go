@@ -1,0 +1,155 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
+
+// saved is what is known of one server: who we are there, and the tokens. It is
+// what a [Vault] keeps.
+type saved struct {
+	Server     string    `json:"server"`
+	URL        string    `json:"url"`
+	Issuer     string    `json:"issuer"`
+	Resource   string    `json:"resource"`
+	Client     client    `json:"client"`
+	Token      string    `json:"token_endpoint"`
+	Revocation string    `json:"revocation_endpoint,omitempty"`
+	Access     string    `json:"access_token,omitempty"`
+	Refresh    string    `json:"refresh_token,omitempty"`
+	Expires    time.Time `json:"expires,omitzero"`
+	Early      int       `json:"early,omitempty"` // seconds before Expires at which it is renewed
+	Scopes     []string  `json:"scopes,omitempty"`
+	// Peer is where the MCP server answered from when it said all this: a refresh
+	// may come before the next request to it.
+	Peer netip.Addr `json:"peer,omitzero"`
+	// Wanted are scopes that the server asked for while nobody could sign in.
+	Wanted []string `json:"wanted,omitempty"`
+}
+
+// isFresh reports whether the access token can be used now.
+func (t *saved) isFresh(now time.Time) bool {
+	return t.Access != "" && (t.Expires.IsZero() || now.Before(t.Expires.Add(-time.Duration(t.Early)*time.Second)))
+}
+
+// usable is the state without an access token that has expired.
+func (t saved) usable(now time.Time) *saved {
+	if !t.isFresh(now) {
+		t.Access = ""
+	}
+	return &t
+}
+
+// tokenError is a refusal of a token endpoint (RFC 6749, section 5.2).
+type tokenError struct{ code, text string }
+
+func (e *tokenError) Error() string { return e.text }
+
+const (
+	maxToken = 64 << 10
+	maxEarly = 30 // seconds
+)
+
+// ask posts a grant to the token endpoint and takes the tokens of its answer.
+// The client's secret travels in the way that was agreed on, never in a URL.
+func (s *Source) ask(ctx context.Context, t *saved, grant url.Values) error {
+	form := url.Values{}
+	for k, v := range grant {
+		form[k] = v
+	}
+	if t.Resource != "" {
+		form.Set("resource", t.Resource)
+	}
+	if t.Client.Method != methodBasic {
+		form.Set("client_id", t.Client.ID)
+	}
+	if t.Client.Method == methodPost {
+		form.Set("client_secret", t.Client.Secret)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.Token, strings.NewReader(form.Encode()))
+	if err != nil {
+		return tenon.Errorf(tenon.CodeProtocol, "%s is no token endpoint", quote(t.Token))
+	}
+	if t.Client.Method == methodBasic { // both are form-encoded first (RFC 6749, section 2.3.1)
+		req.SetBasicAuth(url.QueryEscape(t.Client.ID), url.QueryEscape(t.Client.Secret))
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Accept", "application/json")
+	status, _, body, err := s.guard.do(req)
+	if err != nil {
+		return err
+	}
+	var got struct {
+		Access  string      `json:"access_token"`
+		Type    string      `json:"token_type"`
+		Refresh string      `json:"refresh_token"`
+		Expires json.Number `json:"expires_in"`
+		Scope   string      `json:"scope"`
+		Error   string      `json:"error"`
+	}
+	bad := json.Unmarshal(body, &got) != nil
+	switch {
+	case status >= 500 || status == http.StatusTooManyRequests:
+		return tenon.Errorf(tenon.CodeUnreachable, "the authorization server %s answers HTTP %d%s", t.Issuer, status, said(body))
+	case status != http.StatusOK && status != http.StatusCreated, got.Error != "":
+		e := &tokenError{got.Error, "refused" + said(body)}
+		return wrapf(tenon.CodeAuth, e, "the authorization server %s refuses a token (HTTP %d%s)", t.Issuer, status, said(body))
+	case bad || got.Access == "" || len(got.Access) > maxToken || len(got.Refresh) > maxToken || strings.ContainsFunc(got.Access, notInHeader):
+		return tenon.Errorf(tenon.CodeProtocol, "the authorization server %s gave an answer without a usable access token", t.Issuer)
+	case got.Type != "" && !strings.EqualFold(got.Type, "Bearer"):
+		return tenon.Errorf(tenon.CodeProtocol, "the authorization server %s gave a token of type %s, which tenon cannot use", t.Issuer, quote(got.Type))
+	}
+	t.Access, t.Expires, t.Early = got.Access, time.Time{}, 0
+	if n, err := got.Expires.Float64(); err == nil && n > 0 {
+		life := time.Duration(min(n, 10*365*24*3600) * float64(time.Second))
+		t.Expires, t.Early = s.now().Add(life).Round(0), min(maxEarly, int(life.Seconds()/10))
+	}
+	if got.Refresh != "" { // rotated; else the old one stays
+		t.Refresh = got.Refresh
+	}
+	if got.Scope != "" {
+		t.Scopes = scopes(got.Scope)
+	}
+	t.Wanted = nil
+	s.learned(t.Access, t.Refresh)
+	return nil
+}
+
+func notInHeader(r rune) bool { return r <= ' ' || r >= 0x7f }
+
+// refresh exchanges the refresh token for new ones. Where the server does not
+// take it any more the tokens are gone.
+func (s *Source) refresh(ctx context.Context, t *saved) error {
+	return s.ask(ctx, t, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {t.Refresh}})
+}
+
+// revoke tells the authorization server that a token is used no more (RFC 7009).
+func (s *Source) revoke(ctx context.Context, t *saved, token, kind string) error {
+	form := url.Values{"token": {token}, "token_type_hint": {kind}}
+	if t.Client.Method != methodBasic {
+		form.Set("client_id", t.Client.ID)
+	}
+	if t.Client.Method == methodPost {
+		form.Set("client_secret", t.Client.Secret)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.Revocation, strings.NewReader(form.Encode()))
+	if err != nil {
+		return tenon.Errorf(tenon.CodeProtocol, "%s is no revocation endpoint", quote(t.Revocation))
+	}
+	if t.Client.Method == methodBasic {
+		req.SetBasicAuth(url.QueryEscape(t.Client.ID), url.QueryEscape(t.Client.Secret))
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	status, _, answer, err := s.guard.do(req)
+	if err == nil && status >= 300 {
+		err = tenon.Errorf(tenon.CodeAuth, "the authorization server %s does not revoke the token (HTTP %d%s)", t.Issuer, status, said(answer))
+	}
+	return err
+}

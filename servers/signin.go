@@ -1,0 +1,213 @@
+package servers
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/servers/oauth"
+	"github.com/tenonhq/tenon/transport"
+)
+
+// headers are those of every request. A header that is written stands above
+// what auth would send.
+func (s *Server) headers(cfg Config) map[string]string {
+	h := make(map[string]string, len(cfg.Headers)+1)
+	secret := cfg.Auth.Secret.Reveal()
+	switch cfg.Auth.Type {
+	case AuthBearer:
+		h["Authorization"] = "Bearer " + cmp.Or(secondFactor(secret), secret)
+	case AuthBasic:
+		h["Authorization"] = basic(login(secret))
+	case AuthAPIKey, AuthHeader:
+		h[http.CanonicalHeaderKey(cfg.Auth.Header)] = secret
+	case AuthCredential:
+		if v := credential(secret); v != "" {
+			h["Authorization"] = v
+		} else {
+			s.log.Warn("the credential of an MCP server is empty; it is asked without", "key", "servers."+s.name+".auth.secret")
+		}
+	}
+	for k, v := range cfg.Headers {
+		h[http.CanonicalHeaderKey(k)] = v
+	}
+	return h
+}
+
+func basic(both string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(both))
+}
+
+// credential makes the Authorization header of what a credential holds: a second
+// factor is a bearer token, login and password are Basic, a password alone is a
+// bearer token. "": it holds nothing.
+func credential(secret string) string {
+	if f := secondFactor(secret); f != "" {
+		return "Bearer " + f
+	}
+	both := login(secret)
+	user, password, ok := strings.Cut(both, ":")
+	switch {
+	case ok && user == "" && password == "", !ok && both == "":
+		return ""
+	case ok && user != "":
+		return basic(both)
+	case ok:
+		return "Bearer " + password
+	}
+	return "Bearer " + both
+}
+
+// secondFactor reads that of a JSON object.
+func secondFactor(secret string) string {
+	var c struct {
+		Factor string `json:"second_factor"`
+	}
+	if json.Unmarshal([]byte(secret), &c) != nil {
+		return ""
+	}
+	return c.Factor
+}
+
+// login reads "login:password", or a JSON object that holds both.
+func login(secret string) string {
+	var both struct{ Login, Password string }
+	if json.Unmarshal([]byte(secret), &both) == nil && (both.Login != "" || both.Password != "" || strings.HasPrefix(strings.TrimSpace(secret), "{")) {
+		return both.Login + ":" + both.Password
+	}
+	return secret
+}
+
+// signsIn reports whether a sign-in with OAuth may belong to a server: it is
+// configured, or nothing else is.
+func signsIn(cfg Config) bool {
+	if cfg.Transport == TransportStdio || cfg.Transport == TransportWebSocket {
+		return false
+	}
+	if cfg.Auth.Type == AuthOAuth {
+		return true
+	}
+	for k := range cfg.Headers {
+		if http.CanonicalHeaderKey(k) == "Authorization" {
+			return false
+		}
+	}
+	return cfg.Auth.Type == AuthNone
+}
+
+// source returns the tokens of the server.
+func (s *Server) source(cfg Config) (*oauth.Source, error) {
+	return oauth.New(oauth.Config{
+		Server: s.name, URL: cfg.URL, Grant: cfg.Auth.Grant, ClientID: cfg.Auth.ClientID, ClientSecret: cfg.Auth.ClientSecret,
+		Scopes: cfg.Auth.Scopes, Issuer: cfg.Auth.Issuer, Passive: cfg.Auth.Type != AuthOAuth,
+		Vault: s.opts.Vault, Sign: s.opts.Sign, Learned: s.opts.Learned, Logger: s.log,
+	})
+}
+
+// signIn puts the sign-in around the network, nil where there is none.
+func (s *Server) signIn(cfg Config) (func(http.RoundTripper) http.RoundTripper, error) {
+	if !signsIn(cfg) {
+		return nil, nil
+	}
+	src, err := s.source(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return src.Wrap, nil
+}
+
+// loginTime is how long a person may take to sign in.
+const loginTime = 10 * time.Minute
+
+// Login has a person sign in to the server and keeps the tokens. Show is told the
+// address that has to be visited. It returns the authorization server.
+func (s *Server) Login(ctx context.Context, show func(address string)) (issuer string, err error) {
+	cfg, src, err := s.account(ctx)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, loginTime)
+	defer cancel()
+	network := transport.Network()
+	defer network.CloseIdleConnections()
+	port := cfg.Auth.CallbackPort
+	before := oauth.Port(src.Redirect(ctx))
+	l, err := oauth.Listen(cmp.Or(port, before), show)
+	if err != nil && port == 0 && before != 0 { // somebody else has it now
+		l, err = oauth.Listen(0, show)
+	}
+	if err != nil {
+		return "", s.failedLogin(err)
+	}
+	issuer, err = src.Login(ctx, network, l)
+	if cerr := l.Close(); err == nil && cerr != nil {
+		s.log.Debug("the port for the browser was not closed well", "error", cerr)
+	}
+	if err != nil {
+		return "", s.failedLogin(err)
+	}
+	return issuer, nil
+}
+
+// Logout revokes and forgets the tokens of the server. Had says whether there were
+// any, untold why the authorization server does not know that they are used no
+// more.
+func (s *Server) Logout(ctx context.Context) (had bool, untold, err error) {
+	_, src, err := s.account(ctx)
+	if err != nil {
+		return false, nil, err
+	}
+	return src.Logout(ctx)
+}
+
+// account is what there is to sign in to.
+func (s *Server) account(ctx context.Context) (Config, *oauth.Source, error) {
+	cfg := s.cfg
+	if !signsIn(cfg) {
+		if cfg.Transport == TransportStdio || cfg.Transport == TransportWebSocket {
+			return cfg, nil, tenon.Errorf(tenon.CodeInvalid, "server '%s' is reached over %s, where there is no sign-in with OAuth; give it its credentials in servers.%s", s.name, cfg.Transport, s.name)
+		}
+		return cfg, nil, tenon.Errorf(tenon.CodeInvalid, "server '%s' has its credentials in the configuration; remove them and set servers.%s.auth.type to oauth to sign in", s.name, s.name)
+	}
+	if s.opts.Resolve != nil {
+		resolved, err := s.opts.Resolve(ctx)
+		if err != nil {
+			return cfg, nil, err
+		}
+		cfg = resolved.WithDefaults()
+	}
+	if s.opts.Vault == nil {
+		return cfg, nil, tenon.Errorf(tenon.CodeStore, "there is no folder in which a sign-in could be kept: set HOME or XDG_STATE_HOME")
+	}
+	src, err := s.source(cfg)
+	return cfg, src, err
+}
+
+func (s *Server) failedLogin(err error) error {
+	var e *tenon.Error
+	if !errors.As(err, &e) {
+		e = &tenon.Error{Code: tenon.CodeCancelled, Message: err.Error()}
+	}
+	return &tenon.Error{Code: e.Code, Message: fmt.Sprintf("no sign-in to MCP server '%s' at %s: %s", s.name, s.target(), clean(e.Message)), Err: err}
+}
+
+// remedy says what helps where a server refuses us.
+func (s *Server) remedy(err error) string {
+	var status *transport.StatusError
+	switch {
+	case s.cfg.Auth.Type == AuthOAuth && s.cfg.Auth.Grant == oauth.GrantClientCredentials:
+		return fmt.Sprintf("check client_id and client_secret in servers.%s.auth", s.name)
+	case s.cfg.Auth.Type == AuthOAuth, signsIn(s.cfg) && !errors.As(err, &status):
+		return fmt.Sprintf("sign in with 'tenon servers login %s'", s.name)
+	case signsIn(s.cfg) && strings.Contains(strings.ToLower(status.Challenge), "bearer"):
+		return fmt.Sprintf("sign in with 'tenon servers login %s', or set servers.%s.auth", s.name, s.name)
+	}
+	return fmt.Sprintf("check servers.%s.auth", s.name)
+}
