@@ -43,6 +43,8 @@ type driver struct {
 
 	flights map[string]*flight // by step
 	results chan result
+	tasks   chan task // for goroutines that are free
+	idle    int       // how many are
 
 	notes     chan note                   // of commands in flight
 	noted     []chan error                // who is told after the next write
@@ -83,7 +85,7 @@ func newDriver(e *Engine, id string, alone bool) *driver {
 		e: e, id: id, alone: alone, topic: e.hub.join(id),
 		ready: make(chan struct{}), gone: make(chan struct{}), poke: make(chan struct{}, 1),
 		steps: map[string]*step{}, starts: map[tenon.StartedData]json.RawMessage{}, flights: map[string]*flight{}, taken: map[string]uint64{},
-		results: make(chan result, e.c.Parallel), notes: make(chan note), questions: map[string]chan tenon.Event{},
+		results: make(chan result, e.c.Parallel), tasks: make(chan task), notes: make(chan note), questions: map[string]chan tenon.Event{},
 	}
 	return d
 }
@@ -99,6 +101,7 @@ func (d *driver) look() {
 // drive works on the run until it ends, waits, or cannot go on.
 func (d *driver) drive() {
 	defer func() {
+		close(d.tasks)
 		if d.stop != nil {
 			d.stop()
 		}
@@ -290,7 +293,7 @@ func (d *driver) await(p *plan) (rested bool, err error) {
 	}
 	select { // what is there already saves a write
 	case r := <-d.results:
-		return false, d.absorb(r)
+		return false, d.absorb(d.landed(r))
 	default:
 	}
 	d.row.State = tenon.RunWorking
@@ -308,7 +311,7 @@ func (d *driver) await(p *plan) (rested bool, err error) {
 	}
 	select {
 	case r := <-d.results:
-		return false, d.absorb(r)
+		return false, d.absorb(d.landed(r))
 	case n := <-d.notes:
 		d.jot(n)
 		return false, nil

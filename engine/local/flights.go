@@ -37,14 +37,41 @@ func (d *driver) launch(starts []tenon.Command) error {
 		f := &flight{step: a.Step, attempt: a.Attempt, over: make(chan struct{})}
 		d.flights[a.Step] = f
 		a.Journal = journal{d, f}
-		ctx, emit := d.do, d.emit(a.Step, a.Attempt)
-		d.e.doing.Go(func() {
-			events, err := d.e.c.Do(ctx, d.id, a, emit)
-			close(f.over)
-			d.results <- result{f, events, err}
-		})
+		d.carryOut(task{d.do, f, a, d.emit(a.Step, a.Attempt)})
 	}
 	return nil
+}
+
+// task is an attempt to be carried out.
+type task struct {
+	ctx     context.Context
+	flight  *flight
+	attempt engine.Attempt
+	emit    func(tenon.Event)
+}
+
+// carryOut hands a task to a goroutine that has ended its last one, or to a new one.
+// Those of a run last as long as its driver: each has a stack that has grown to what
+// a command needs.
+func (d *driver) carryOut(t task) {
+	if d.idle > 0 {
+		d.idle--
+		d.tasks <- t
+		return
+	}
+	d.e.doing.Go(func() {
+		for more := true; more; t, more = <-d.tasks {
+			events, err := d.e.c.Do(t.ctx, d.id, t.attempt, t.emit)
+			close(t.flight.over)
+			d.results <- result{t.flight, events, err}
+		}
+	})
+}
+
+// landed takes a result whose goroutine is free again.
+func (d *driver) landed(r result) result {
+	d.idle++
+	return r
 }
 
 // startedData encodes what is recorded of a start. There are few of them.
@@ -146,7 +173,7 @@ func (d *driver) settleFlights(each func(result)) {
 		select {
 		case r := <-d.results:
 			delete(d.flights, r.step)
-			each(r)
+			each(d.landed(r))
 		case n := <-d.notes:
 			d.jot(n)
 			for _, stored := range d.noted { // it is recorded, but nobody should wait for the write now
