@@ -130,6 +130,9 @@ func rested(t *testing.T, e *Engine, run string) {
 	}
 }
 
+// maxKilled bounds how often a process is killed.
+const maxKilled = 20
+
 // linearLives runs the processes and returns what they did. The first of them is
 // killed and started again while there are decisions to make.
 func linearLives(t *testing.T, dir, what string, histories int) (done []operation, killed int) {
@@ -165,11 +168,11 @@ func linearLives(t *testing.T, dir, what string, histories int) (done []operatio
 	}
 	for proc := range linearProcs {
 		wg.Go(func() {
-			for what == "decide" && proc == 0 && live(proc, 300*time.Millisecond+rand.N(linearSlot*time.Duration(histories/2+1))) {
+			for what == "decide" && proc == 0 && killed < maxKilled && live(proc, 300*time.Millisecond+rand.N(linearSlot*time.Duration(histories/2+1))) {
 				killed++
 			}
-			if proc > 0 || what != "decide" {
-				live(proc, 0)
+			if proc > 0 || what != "decide" || killed == maxKilled {
+				live(proc, 0) // one that starts slowly, as under the race detector, would never get to its work
 			}
 		})
 	}
