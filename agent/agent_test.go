@@ -113,6 +113,34 @@ func TestMaxCalls(t *testing.T) {
 	}
 }
 
+// TestRetryAsksTheBudgets takes up a run that had failed at a budget: that is asked
+// again.
+func TestRetryAsksTheBudgets(t *testing.T) {
+	d := newDriver(t, agent.Spec{Question: "q", Budgets: agent.Budgets{Day: agent.Budget{Tokens: 9}}}, budgeted(script(says("no")), "1"))
+	d.run()
+	d.apply(tenon.Event{Kind: tenon.EventRetry})
+	var c agent.DecideCommand
+	if cmds := d.core.Next(); len(cmds) != 1 || cmds[0].Kind != agent.CommandDecide || json.Unmarshal(cmds[0].Data, &c) != nil || c.Beyond {
+		t.Errorf("wants %v", show(cmds))
+	}
+}
+
+// TestStepsOfOtherAgents holds the waterfall to one line for each agent that was
+// called.
+func TestStepsOfOtherAgents(t *testing.T) {
+	d := newDriver(t, agent.Spec{Question: "q", MaxDepth: 2}, others(script(says("", "ask_a", "to_b"), says("end")), func(_ agent.ChildCommand, step string) []tenon.Event {
+		return spent(step, "done", 1)
+	}))
+	d.run()
+	var got []string
+	for _, s := range agent.Steps(d.journal, d.now) {
+		got = append(got, s.Step+" "+s.Kind+" "+s.Outcome)
+	}
+	if diff := cmp.Diff([]string{"1 model ok", "1.0 child ok", "1.1 handoff ok", "2 model ok"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestExpired lets nobody decide in time: the model is told and goes on.
 func TestExpired(t *testing.T) {
 	do := script(says("", "a"), says("end"))
@@ -167,6 +195,7 @@ func TestRunEnds(t *testing.T) {
 		{"money, with a last word", agent.Spec{MaxCost: 14, OnLimit: agent.OnLimitFinal}, script(says("", "a"), says("", "a"), says("what I have")), tenon.RunCompleted, tenon.LimitCost, "what I have", "", 3},
 		{"a budget with room", agent.Spec{Budgets: agent.Budgets{Day: agent.Budget{Tokens: 9}}}, budgeted(script(says("", "a"), says("end")), ""), tenon.RunCompleted, tenon.StopEnd, "end", "", 2},
 		{"a budget without room for the model", agent.Spec{Budgets: agent.Budgets{Day: agent.Budget{Tokens: 9}}}, budgeted(script(says("so far", "a"), says("end")), "2"), tenon.RunFailed, tenon.LimitTokens, "so far", "used up", 1},
+		{"a budget without room from the beginning, where a last word is wanted", agent.Spec{OnLimit: agent.OnLimitFinal, Budgets: agent.Budgets{Day: agent.Budget{Tokens: 9}}}, budgeted(script(says("no")), "1"), tenon.RunFailed, tenon.LimitTokens, "", "used up", 0},
 		{"a budget without room for a call", agent.Spec{Budgets: agent.Budgets{Day: agent.Budget{ToolCalls: 9}}}, budgeted(script(says("so far", "a", "b"), says("end")), "1.1"), tenon.RunFailed, tenon.LimitToolCalls, "so far", "used up", 1},
 		{"cut off", agent.Spec{}, script(stops(tenon.StopMaxTokens, "half", "a")), tenon.RunFailed, tenon.StopMaxTokens, "half", "cut off", 1},
 		{"refused", agent.Spec{}, script(stops(tenon.StopContentFilter, "no")), tenon.RunFailed, tenon.StopContentFilter, "no", "refused", 1},

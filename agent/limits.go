@@ -83,8 +83,8 @@ func (s *State) timeError() *tenon.Error {
 
 // atLimit names what is to be done at a limit.
 func (s *State) atLimit(stop tenon.StopReason, err *tenon.Error) []tenon.Command {
-	switch s.spec.OnLimit {
-	case OnLimitFinal:
+	switch {
+	case s.spec.OnLimit == OnLimitFinal && s.begun > 0: // a run that has not begun has no last word
 		p := s.Prompt()
 		p.Tools, p.ToolChoice = "", ""
 		p.Deadline = s.now.Add(finalTime) // past the run's own: it is the last word
@@ -92,7 +92,7 @@ func (s *State) atLimit(stop tenon.StopReason, err *tenon.Error) []tenon.Command
 			p.Messages = append(p.Messages, tenon.UserMessage(s.limitPrompt()))
 		}
 		return []tenon.Command{{Step: s.finalStep(), Kind: CommandFinal, Idempotent: true, Local: p}}
-	case OnLimitConfirm:
+	case s.spec.OnLimit == OnLimitConfirm:
 		return []tenon.Command{{Step: s.modelStep(), Kind: tenon.CommandWait, After: s.spec.Expires, Data: mustJSON(Asking{
 			Kind: AskLimit, Name: string(stop), Reason: continueQuestion + " " + err.Message})}}
 	}
@@ -150,6 +150,7 @@ func (s *State) applyContinue(e tenon.Event) error {
 		return nil // somebody else was first; the engine tells the sender
 	}
 	if r.Verdict == tenon.Allow {
+		s.beyond = s.beyond || s.over != nil // a person's word stands above the budgets, too
 		s.extend()
 		return nil
 	}
@@ -157,12 +158,10 @@ func (s *State) applyContinue(e tenon.Event) error {
 	return nil
 }
 
-// extend gives the run its limits anew. A person's word stands above the budgets
-// that it shares with others, too.
+// extend gives the run its limits anew. The budgets that it shares with others are
+// asked again.
 func (s *State) extend() {
 	s.started, s.lastTurn = s.now, s.turn-1+s.spec.MaxTurns
 	s.spent, s.made, s.refused = spending{s.usage.Input + s.usage.Output, s.cost}, 0, false
-	if s.over != nil {
-		s.over, s.beyond = nil, true
-	}
+	s.over, s.reserved, s.queued = nil, 0, 0
 }

@@ -103,7 +103,10 @@ func (f *stepFold) event(e tenon.Event) {
 	case tenon.EventStarted:
 		var d tenon.StartedData
 		_ = json.Unmarshal(e.Data, &d)
-		if s == nil || s.Kind != d.Kind {
+		switch call := d.Kind == CommandChild || d.Kind == CommandHandoff; {
+		case s != nil && call && s.Kind == CommandTool:
+			s.Kind = d.Kind // it was proposed as any other call
+		case s == nil || s.Kind != d.Kind:
 			s = f.add(e, d.Kind, "")
 		}
 		s.end(f.at(e))
@@ -159,10 +162,13 @@ func (f *stepFold) fold(s *StepRecord, e tenon.Event) {
 	case tenon.EventExpired:
 		s.end(at)
 		s.Outcome, s.Error = CallDenied, "nobody answered in time"
-	case EventInput:
+	case EventInput, EventChild:
 		s.end(at)
 		s.begin(at, true)
-	case EventAnswer, tenon.EventInterrupted:
+	case EventHandoff:
+		s.end(at)
+		s.Outcome = CallOK
+	case EventAnswer, EventWake, tenon.EventInterrupted:
 		s.end(at)
 	case EventModel:
 		var r tenon.Response

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -106,7 +105,7 @@ func (a *app) approve(ctx context.Context, id string, r agent.Ruling) (err error
 	if err != nil {
 		return err
 	}
-	if !mine && !sameVerdict(won, r) {
+	if !mine {
 		return tenon.Errorf(tenon.CodeConflict, "%s", a.winner(won))
 	}
 	if p.Kind == agent.AskLimit {
@@ -123,13 +122,6 @@ func (a *app) approve(ctx context.Context, id string, r agent.Ruling) (err error
 	}
 	return a.did(map[string]string{"id": p.ID, "run": p.Run, "step": p.Step, "decision": string(r.Verdict)},
 		"%s: %s.%s %s\n%s", said, safeLine(p.Server), safeLine(p.Remote), shorten(safeLine(string(p.Arguments)), argsShown), next)
-}
-
-// sameVerdict reports whether somebody else had decided about a call in the same
-// way.
-func sameVerdict(won tenon.Event, mine agent.Ruling) bool {
-	var first agent.Ruling
-	return won.Kind == agent.EventDecision && json.Unmarshal(won.Data, &first) == nil && first.Verdict == mine.Verdict
 }
 
 // decidedBefore finds the decision about what an id, RUN/STEP or RUN, has waited

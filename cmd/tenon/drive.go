@@ -36,6 +36,17 @@ func (a *app) drive(ctx context.Context, h *host.Host, run tenon.Run, after uint
 			<-told
 		}
 	}()
+	if after > 0 { // another process may have it, and die
+		rescued := make(chan struct{})
+		go func() {
+			defer close(rescued)
+			rescue(work, h, run.ID)
+		}()
+		defer func() {
+			leave()
+			<-rescued
+		}()
+	}
 	f := newFollower(a)
 	if after > 0 {
 		events, err := h.Journal(ctx, run.ID, 0)
@@ -75,6 +86,15 @@ func (a *app) drive(ctx context.Context, h *host.Host, run tenon.Run, after uint
 		}
 		if err := h.Resume(work, run.ID); err != nil {
 			return err
+		}
+	}
+}
+
+// rescue goes on with a run whose owner, another process, has died.
+func rescue(ctx context.Context, h *host.Host, run string) {
+	for abandoned(ctx, h, run) != nil {
+		if err := h.Resume(ctx, run); err != nil {
+			return // the follower sees what became of it
 		}
 	}
 }
