@@ -120,8 +120,3 @@ func union(a, b []string) []string {
 	}
 	return list
 }
-
-// contains reports whether a has all of b.
-func contains(a, b []string) bool {
-	return !slices.ContainsFunc(b, func(s string) bool { return !slices.Contains(a, s) })
-}
