@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 
@@ -121,10 +122,11 @@ var cutByAuthors = map[string]bool{"vercel-ai/openai/responses/openai-shell-cont
 // server, in single bytes, and cut at every event border.
 func TestRecordedStreams(t *testing.T) {
 	all := recordings(t)
-	rng := rand.New(rand.NewSource(1))
-	var body []byte
+	var now atomic.Pointer[[]byte] // a request that was given up may still be answered when the next one comes
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
+		body := *now.Load()
+		rng := rand.New(rand.NewSource(int64(len(body))))
 		w.Header().Set("Content-Type", "text/event-stream")
 		for rest := body; len(rest) > 0; {
 			n := min(1+rng.Intn(1+len(body)/20), len(rest))
@@ -145,7 +147,7 @@ func TestRecordedStreams(t *testing.T) {
 			count[r.wire+" hand-made by their authors"]++
 		}
 		t.Run(r.name, func(t *testing.T) {
-			body = r.body
+			now.Store(&r.body)
 			got, err := generate(t.Context(), open(t, r.wire, server.URL, model.Env{Transport: transport}), question)
 			if want := failing[r.name]; want != "" {
 				if err == nil || !strings.Contains(err.Error(), want) {
