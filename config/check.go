@@ -396,6 +396,11 @@ func (k *checker) agent(p string, a agent.Config) {
 			k.bad(p+".prompt", "default, trustgraph, or a file with a text/template", "%s", reason(err))
 		}
 	}
+	if m := a.Compaction.Model; m != "" {
+		if _, ok := k.c.Models[m]; !ok {
+			k.bad(p+".compaction.model", k.hintFor(m, "models"), "no model '%s'", m)
+		}
+	}
 	for i, to := range a.Handoffs {
 		if _, ok := k.c.Agents[to]; !ok {
 			k.bad(index(p+".handoffs", i), k.hintFor(to, "agents"), "no agent '%s'", to)

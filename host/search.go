@@ -184,6 +184,9 @@ func textsOf(e tenon.Event) []store.Text {
 			add(string(tenon.RoleTool), resultText(o.Result))
 		}
 	case agent.EventFailed, tenon.EventUnknown:
+		if !strings.Contains(e.Step, ".") {
+			break // of no tool call: nobody in the conversation said it
+		}
 		var f agent.Failure
 		if json.Unmarshal(e.Data, &f) == nil && f.Error != nil {
 			add(string(tenon.RoleTool), f.Error.Message)

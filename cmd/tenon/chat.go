@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -65,6 +66,12 @@ func (a *app) chat(ctx context.Context, q *asking) (err error) {
 		}
 		switch text = strings.TrimSpace(text); {
 		case text == "":
+		case !utf8.ValidString(text):
+			err := tenon.Errorf(tenon.CodeInvalid, "the question is not UTF-8")
+			if !a.inTTY {
+				return err
+			}
+			a.note("tenon: %s", err)
 		case text == "/exit" || text == "/quit":
 			return last
 		case strings.HasPrefix(text, "/"):

@@ -124,6 +124,12 @@ func (f *follower) show(e tenon.Event) error {
 		f.compacted(e)
 	case agent.LiveChild:
 		f.child(e)
+	case agent.EventFailed:
+		if strings.HasPrefix(e.Step, "c") {
+			f.notCompacted(e)
+		} else if strings.Contains(e.Step, ".") {
+			f.tool(e)
+		}
 	default:
 		switch {
 		case strings.Contains(e.Step, "/"):
@@ -156,6 +162,16 @@ func (f *follower) child(e tenon.Event) {
 	default:
 		f.called(inner, strings.Repeat("  ", strings.Count(inner.Run, "/")))
 	}
+}
+
+// notCompacted tells that a conversation stays as long as it is.
+func (f *follower) notCompacted(e tenon.Event) {
+	var d agent.Failure
+	if json.Unmarshal(e.Data, &d) != nil || d.Error == nil || f.a.quiet {
+		return
+	}
+	f.settle()
+	f.a.note("the conversation could not be made shorter: %s", safeLine(d.Error.Message))
 }
 
 // compacted tells that the model sees less from here on.
