@@ -58,7 +58,7 @@ func (h *Host) openAgents() {
 			// What such an agent does is asked about call by call.
 			Annotations: tenon.Annotations{ReadOnly: &yes, Destructive: &no}}
 	}
-	h.toolsets[artifactServer] = artifactTools{h}
+	h.toolsets[artifactServer] = newArtifactTools(h)
 	asked, handed := map[string]tenon.Tool{}, map[string]tenon.Tool{}
 	for name, t := range h.config.Tools {
 		if t = t.WithDefaults(name); t.Kind == catalog.KindAgent {

@@ -28,20 +28,25 @@ const (
 )
 
 // artifactTools is the toolset of the reader.
-type artifactTools struct{ h *Host }
+type artifactTools struct {
+	h     *Host
+	tools []tenon.Tool
+}
 
-// Tools implements [tenon.Toolset].
-func (artifactTools) Tools(context.Context) ([]tenon.Tool, error) {
+func newArtifactTools(h *Host) artifactTools {
 	yes := true
-	return []tenon.Tool{{Remote: readerTool, Annotations: tenon.Annotations{ReadOnly: &yes, Idempotent: &yes},
+	return artifactTools{h, []tenon.Tool{{Remote: readerTool, Annotations: tenon.Annotations{ReadOnly: &yes, Idempotent: &yes},
 		Description: "Reads a piece of a tool result that was too large to be shown whole, or searches in it. The id stands in the shortened result.",
 		Input: json.RawMessage(`{"type":"object","properties":{` +
 			`"artifact":{"type":"string","description":"Id of the artifact, such as 3f9a2c-1.0-1"},` +
 			`"offset":{"type":"integer","minimum":0,"description":"Byte at which to begin; default 0"},` +
 			`"length":{"type":"integer","minimum":1,"description":"Bytes to read; default 8192, at most 24576"},` +
 			`"search":{"type":"string","description":"Text to look for instead, upper and lower case alike: gives the places with their offsets, from offset on"}},` +
-			`"required":["artifact"],"additionalProperties":false}`)}}, nil
+			`"required":["artifact"],"additionalProperties":false}`)}}}
 }
+
+// Tools implements [tenon.Toolset].
+func (t artifactTools) Tools(context.Context) ([]tenon.Tool, error) { return t.tools, nil }
 
 // Call implements [tenon.Toolset].
 func (t artifactTools) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) {

@@ -185,12 +185,11 @@ func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agen
 	if err != nil {
 		return nil, problems, err
 	}
-	snapshot = visible(snapshot, spec.Agent, a)
-	n := 0
-	for _, t := range h.offered(snapshot, spec.Model) {
-		if t.Server != artifactServer {
-			n++
-		}
+	seen := h.sight(snapshot, spec.Agent, a)
+	snapshot = seen.tools
+	n := len(h.offered(snapshot, spec.Model))
+	if seen.reader {
+		n-- // the reader is offered when there is something to read
 	}
 	h.log.Info("MCP orchestration enabled: " + strconv.Itoa(n) + " tools available")
 	if n == 0 {

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/model"
@@ -99,7 +100,7 @@ func (h *Host) merged(shelves []*catalog.Shelf) (*catalog.Snapshot, []error) {
 	last := h.last
 	h.mu.Unlock()
 	if last.snapshot == nil || !slices.Equal(last.shelves, shelves) {
-		last.shelves = shelves
+		last = merge{shelves: shelves, sights: map[string]sight{}}
 		last.snapshot, last.problems = catalog.Merge(shelves)
 		h.mu.Lock()
 		h.last = last
@@ -113,6 +114,33 @@ type merge struct {
 	shelves  []*catalog.Shelf
 	snapshot *catalog.Snapshot
 	problems []error
+	sights   map[string]sight // of each agent; under the host's lock
+}
+
+// sight is what an agent sees of all tools.
+type sight struct {
+	tools  *catalog.Snapshot
+	reader bool // the tool that reads artifacts is among them
+}
+
+// sight returns what an agent sees of a snapshot. It is looked for among all tools
+// once, not for each run.
+func (h *Host) sight(s *catalog.Snapshot, name string, a agent.Config) sight {
+	h.mu.Lock()
+	last := h.last
+	seen, ok := last.sights[name]
+	h.mu.Unlock()
+	if ok && last.snapshot == s {
+		return seen
+	}
+	seen = sight{tools: visible(s, name, a)}
+	seen.reader = slices.ContainsFunc(seen.tools.Tools(), func(t tenon.Tool) bool { return t.Server == artifactServer })
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.last.snapshot == s {
+		h.last.sights[name] = seen
+	}
+	return seen
 }
 
 // openSources says how the tools of each server are taken, as configured.
