@@ -153,6 +153,14 @@ func (c *Config) Origin(path string) string {
 	return "default"
 }
 
+// FromUser reports whether an entry, such as servers.github, stands in the user's
+// own file and depends on nothing else: no variable is expanded in it, which
+// another file's .env could set.
+func (c *Config) FromUser(path string) bool {
+	n := c.nodes[path]
+	return n != nil && n.src.user && len(c.Variables(path)) == 0
+}
+
 // Server returns a server's entry ready to start: its secret is resolved, and
 // Env holds what env_file and env say. The error has code not_found (with the
 // known names), invalid (not enabled), or that of [Config.Resolve].

@@ -3,10 +3,12 @@ package config
 import (
 	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tenonhq/tenon"
@@ -14,7 +16,7 @@ import (
 
 // Entry is one entry of a section of tenon.yaml as it is to be written: its keys
 // in order, with values that are strings, booleans, numbers, lists of strings, or
-// [Fields] and lists of those, which are written on one line each.
+// [Fields] and lists of those.
 type Entry []Field
 
 // Field is one key of an entry.
@@ -26,45 +28,117 @@ type Field struct {
 // Fields is a value with keys of its own.
 type Fields []Field
 
-// Edit changes the project's file: it finds the file that [Load] would take,
-// puts the entry in the section (servers, tools), in place of one of that name
-// or behind the last one, and writes the file again. A nil entry removes it. All
-// else stays byte for byte: comments, order, blank lines. The file is checked
-// before it is written, and left as it is where the check fails.
+// Change is a change of one entry of a section (servers, tools, secrets).
+type Change struct {
+	Section, Name string
+	Entry         Entry // nil removes it
+	Add           bool  // an entry of that name that is there already is an error
+
+	node *node // in place of Entry: as another program's file has it
+}
+
+// Edits is what [Edit] does to a file.
+type Edits struct {
+	Changes []Change
+	User    bool // to the user's own file, not to the project's
+	Create  bool // a file that is not there yet is written
+}
+
+// Edit changes the project's file, the one that [Load] would take, or the user's
+// own: it puts entries in their sections, in place of those of the same name or
+// behind the last one, or removes them, and writes the file again. All else stays
+// byte for byte: comments, order, blank lines. What the file would be is checked
+// before it is written, and it is left as it is where the check fails; a file that
+// is broken can be mended that way.
 //
-// It returns the file's name. Errors: not_found (no file, no such entry),
-// config (what the file would be is not valid), invalid (a file that is not
-// tenon.yaml, or written in a way that has no place for an entry).
-func Edit(ctx context.Context, o Options, section, name string, entry Entry) (string, error) {
-	c, err := Load(ctx, o)
-	switch {
+// It returns the configuration as it is then, with File and Path of the file that
+// was written. Errors: not_found (no file, no such entry), conflict (there is one
+// of that name), config (what the file would be is not valid), invalid (a file that
+// is not tenon.yaml, or written in a way that has no place for an entry).
+func Edit(ctx context.Context, o Options, e Edits) (*Config, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	path, err := o.editable(e)
+	if err != nil {
+		return nil, err
+	}
+	label := o.label(path)
+	mode := os.FileMode(0o644)
+	if e.User {
+		mode = 0o600
+	}
+	var data []byte
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist) && e.Create:
+		data = []byte("# Check this file with: tenon config validate\nversion: 1\n")
 	case err != nil:
-		return "", err
-	case c.Path == "":
+		return nil, tenon.Errorf(tenon.CodeNotFound, "%s: %s", label, reason(err))
+	default:
+		mode = info.Mode().Perm()
+		if data, err = readFile(path, maxBytes); err != nil {
+			return nil, tenon.Errorf(tenon.CodeConfig, "%s: %s", label, reason(err))
+		}
+	}
+	for _, c := range e.Changes {
+		if data, err = editBytes(label, data, c); err != nil {
+			return nil, err
+		}
+	}
+	files := []file{{src: &source{label: label, path: path, dir: filepath.Dir(path)}, data: data}}
+	if u := o.userFile(); !o.NoUser && u != "" && u != path && isFile(u) {
+		below, err := o.read(u)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file{src: &source{label: o.label(u), path: u, dir: filepath.Dir(u), order: 1, user: true}, data: below})
+	}
+	c, err := build(o, files)
+	if err != nil {
+		return nil, fmt.Errorf("%s is not changed, because it would not be valid:\n%w", label, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, &tenon.Error{Code: tenon.CodeCancelled, Message: label + " is not changed: " + err.Error(), Err: err}
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "%s cannot be written: %w", label, err)
+	}
+	return c, replaceFile(path, data, mode)
+}
+
+// editable returns the path of the file that is to be changed.
+func (o Options) editable(e Edits) (string, error) {
+	path, _ := o.choose()
+	switch {
+	case e.User:
+		if path = o.userFile(); path == "" {
+			return "", tenon.Errorf(tenon.CodeNotFound, "there is no home folder to keep your own configuration in; set HOME")
+		}
+	case path == "" && e.Create:
+		path = filepath.Join(o.Dir, ownNames[0])
+	case path == "":
 		return "", tenon.Errorf(tenon.CodeNotFound, "there is no file to change: name one with -c FILE, or write one with 'tenon init'")
-	case strings.EqualFold(filepath.Ext(c.Path), ".json"):
-		return "", tenon.Errorf(tenon.CodeInvalid, "%s is not a tenon.yaml; only that can be changed", c.File)
+	case path == "-":
+		return "", tenon.Errorf(tenon.CodeInvalid, "stdin cannot be changed; name a file with -c")
 	}
-	info, err := os.Stat(c.Path)
+	if isForeign(path) {
+		return "", tenon.Errorf(tenon.CodeInvalid, "%s is not a tenon.yaml; only that can be changed. 'tenon config import %s --write' makes one of it", o.label(path), o.label(path))
+	}
+	return path, nil
+}
+
+// isForeign reports whether a file has another program's form.
+func isForeign(path string) bool {
+	if strings.EqualFold(filepath.Ext(path), ".json") {
+		return true
+	}
+	data, err := readFile(path, maxBytes)
 	if err != nil {
-		return "", tenon.Errorf(tenon.CodeNotFound, "%s: %w", c.File, err)
+		return false // whoever reads it is told
 	}
-	data, err := readFile(c.Path, maxBytes)
-	if err != nil {
-		return "", tenon.Errorf(tenon.CodeConfig, "%s: %s", c.File, reason(err))
-	}
-	changed, err := editBytes(c.File, data, section, name, entry)
-	if err != nil {
-		return "", err
-	}
-	o.File, o.NoUser = c.Path, true
-	if o, err = o.withDefaults(); err != nil {
-		return "", err
-	}
-	if _, err := build(o, []file{{src: &source{label: c.File, path: c.Path, dir: filepath.Dir(c.Path)}, data: changed}}); err != nil {
-		return "", err
-	}
-	return c.File, replaceFile(c.Path, changed, info.Mode().Perm())
+	kind, _ := recognise(parse(&source{}, data, &sink{}))
+	return kind != ""
 }
 
 // replaceFile writes a file so that another program sees the old or the new one.
@@ -92,9 +166,13 @@ func replaceFile(path string, data []byte, mode os.FileMode) error {
 	return nil
 }
 
-// editBytes sets or removes an entry. It works on lines, which is what keeps the
-// rest of the file as it is.
-func editBytes(label string, data []byte, section, name string, entry Entry) ([]byte, error) {
+// editBytes makes one change. It works on lines, which is what keeps the rest of
+// the file as it is.
+func editBytes(label string, data []byte, change Change) ([]byte, error) {
+	section, name, entry := change.Section, change.Name, change.node
+	if entry == nil && change.Entry != nil {
+		entry = Fields(change.Entry).node()
+	}
 	s := &sink{}
 	root := parse(&source{label: label}, data, s)
 	if len(s.errs) > 0 {
@@ -106,6 +184,9 @@ func editBytes(label string, data []byte, section, name string, entry Entry) ([]
 	}
 	body, at := root.get(section)
 	_, key := body.get(name)
+	if change.Add && key != nil {
+		return nil, tenon.Errorf(tenon.CodeConflict, "%s has %s.%s already, in line %d", label, section, name, key.line)
+	}
 	if entry == nil && key == nil {
 		var names []string
 		if body != nil {
@@ -120,13 +201,11 @@ func editBytes(label string, data []byte, section, name string, entry Entry) ([]
 	}
 	switch {
 	case at == nil: // a section of its own at the end
-		if n := len(lines); n > 0 && !strings.HasSuffix(lines[n-1], "\n") {
-			lines[n-1] += "\n"
+		gap := ""
+		if len(lines) > 0 && strings.TrimSpace(lines[len(lines)-1]) != "" {
+			gap = "\n"
 		}
-		if len(lines) > 0 {
-			lines = append(lines, "\n")
-		}
-		return []byte(strings.Join(lines, "") + section + ":\n" + block(name, entry, 2)), nil
+		return splice(lines, len(lines), len(lines), gap+section+":\n"+block(name, entry, 2)), nil
 	case body.isNull():
 		if entry == nil || strings.TrimSpace(strings.SplitN(lines[at.line-1], "#", 2)[0]) != section+":" {
 			return nil, oneLine(label, section)
@@ -147,7 +226,7 @@ func editBytes(label string, data []byte, section, name string, entry Entry) ([]
 	end, text := blockEnd(lines, key.line, indent), ""
 	if entry != nil {
 		text = block(name, entry, indent)
-	} else if len(body.keys) == 1 {
+	} else if len(body.keys) == 1 && !commented(lines[at.line:key.line-1]) && !commented(sectionRest(lines[end:])) {
 		// The last entry takes the section's own line with it.
 		return splice(lines, at.line-1, end, ""), nil
 	}
@@ -165,12 +244,29 @@ func oneLine(label, section string) error {
 	return tenon.Errorf(tenon.CodeInvalid, "%s: '%s' is not written with an entry on lines of its own, so it cannot be changed here; edit the file", label, section)
 }
 
+// sectionRest returns the lines up to the next key of the file.
+func sectionRest(lines []string) []string {
+	for i, l := range lines {
+		if l = strings.TrimRight(l, "\r\n"); l != "" && l[0] != ' ' {
+			return lines[:i]
+		}
+	}
+	return lines
+}
+
+func commented(lines []string) bool {
+	return slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(strings.TrimSpace(l), "#") })
+}
+
 // splice puts text in the place of the lines from (counted from 0) up to but
 // without the line to.
 func splice(lines []string, from, to int, text string) []byte {
 	var b bytes.Buffer
 	for _, l := range lines[:from] {
 		b.WriteString(l)
+	}
+	if len(lines) > 0 && strings.HasSuffix(lines[0], "\r\n") {
+		text = strings.ReplaceAll(text, "\n", "\r\n")
 	}
 	if from > 0 && text != "" && !strings.HasSuffix(lines[from-1], "\n") {
 		b.WriteByte('\n')
@@ -200,40 +296,33 @@ func blockEnd(lines []string, start, indent int) int {
 	return end
 }
 
-// block writes an entry.
-func block(name string, entry Entry, indent int) string {
-	pad := strings.Repeat(" ", indent)
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s%s:\n", pad, scalar(name))
-	for _, f := range entry {
-		if list, ok := f.Value.([]Fields); ok {
-			fmt.Fprintf(&b, "%s  %s:\n", pad, f.Key)
-			for _, v := range list {
-				fmt.Fprintf(&b, "%s    - %s\n", pad, value(v))
-			}
-			continue
-		}
-		fmt.Fprintf(&b, "%s  %s: %s\n", pad, f.Key, value(f.Value))
+// node makes the tree of a value.
+func (f Fields) node() *node {
+	n := &node{kind: mapNode}
+	for _, e := range f {
+		n.put(e.Key, valueNode(e.Value))
 	}
-	return b.String()
+	return n
 }
 
-func value(v any) string {
+func valueNode(v any) *node {
 	switch v := v.(type) {
 	case string:
-		return scalar(v)
+		return text(v)
 	case []string:
-		return flow(v)
-	case Fields:
-		parts := make([]string, len(v))
-		for i, f := range v {
-			parts[i] = f.Key + ": " + value(f.Value)
+		n := &node{kind: listNode}
+		for _, s := range v {
+			n.vals = append(n.vals, text(s))
 		}
-		return "{" + strings.Join(parts, ", ") + "}"
+		return n
+	case Fields:
+		return v.node()
+	case []Fields:
+		n := &node{kind: listNode}
+		for _, f := range v {
+			n.vals = append(n.vals, f.node())
+		}
+		return n
 	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		return scalar(fmt.Sprint(v))
-	}
-	return string(b)
+	return &node{tag: "!!int", val: fmt.Sprint(v)} // a number, true or false: as it is
 }

@@ -7,15 +7,26 @@ import "strings"
 var claudeKeys = map[string]string{"type": "transport", "command": "command", "args": "args", "env": "env", "url": "url",
 	"headers": "headers", "cwd": "cwd", "envFile": "env_file", "disabled": "enabled", "description": "description"}
 
+// recognise tells by what is in it whose form a file has: "" is tenon.yaml's own.
+func recognise(root *node) (kind string, at *node) {
+	if _, version := root.get("version"); version != nil {
+		return "", nil
+	}
+	if _, at := root.get("mcpServers"); at != nil {
+		return "claude", at
+	}
+	return "", nil
+}
+
 // foreign turns the tree of another program's file into ours, and returns our
 // own files as they are. A map mcpServers without version is Claude's form.
 // Keys that have no place are warnings there, because the file belongs to
 // another program.
 func foreign(root *node, s *sink) *node {
-	list, at := root.get("mcpServers")
-	if _, version := root.get("version"); list == nil || version != nil {
+	if kind, _ := recognise(root); kind == "" {
 		return root
 	}
+	list, at := root.get("mcpServers")
 	root.src.foreign = true
 	for _, k := range root.keys {
 		if k.val != "mcpServers" && k.val != "$schema" {
@@ -85,4 +96,26 @@ func claudeServer(n, key *node, name string, s *sink) *node {
 		add(k, v, ours)
 	}
 	return out
+}
+
+// FromJSON makes the change that adds a server, given as an object of mcpServers
+// in .mcp.json. Errors: config, with the place in the JSON; invalid, where
+// something in it has no place in tenon.yaml.
+func FromJSON(name string, data []byte) (Change, error) {
+	s := &sink{}
+	root := parse(&source{label: "JSON"}, data, s)
+	if root != nil && root.kind != mapNode {
+		s.add(root, "", "must be a map, is "+root.what(), "")
+	}
+	if root == nil && len(s.errs) == 0 {
+		s.add(&node{src: &source{label: "JSON"}}, "", "is empty", "")
+	}
+	if len(s.errs) > 0 {
+		return Change{}, Errors(sorted(s.errs))
+	}
+	entry := claudeServer(root, text(name), name, s)
+	if list := append(s.errs, s.warns...); len(list) > 0 { // nothing is left out unasked
+		return Change{}, Errors(sorted(list))
+	}
+	return Change{Section: "servers", Name: name, node: entry}, nil
 }

@@ -45,7 +45,7 @@ func Load(ctx context.Context, o Options) (*Config, error) {
 		if err != nil {
 			return nil, err
 		}
-		f := file{src: &source{label: "stdin", dir: o.Dir, order: len(files)}, data: data}
+		f := file{src: &source{label: "stdin", dir: o.Dir, order: len(files), user: p == user}, data: data}
 		if p != "-" {
 			f.src.label, f.src.path, f.src.dir = o.label(p), p, filepath.Dir(p)
 		}

@@ -37,6 +37,7 @@ type source struct {
 	dir     string // what relative paths in it are relative to
 	order   int
 	foreign bool // the file belongs to another program
+	user    bool // the user's own file
 }
 
 // node is a YAML node with its aliases expanded, its duplicate keys gone and

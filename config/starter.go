@@ -2,7 +2,7 @@ package config
 
 import (
 	"bytes"
-	"encoding/json"
+	"fmt"
 	"strings"
 )
 
@@ -136,8 +136,17 @@ func scalar(s string) string {
 	if plain {
 		return s
 	}
-	b, _ := json.Marshal(s) // a string always marshals
-	return string(b)
+	var j bytes.Buffer
+	writeJSON(&j, s)
+	var b strings.Builder
+	for _, r := range j.String() {
+		if 0x7f <= r && r < 0xa0 || r == '\ufeff' { // YAML refuses or folds what JSON leaves
+			fmt.Fprintf(&b, `\u%04x`, r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 func flow(list []string) string {

@@ -34,8 +34,9 @@ func (s serverInfo) over() string {
 }
 
 func newServers(a *app) *cobra.Command {
-	cmd := group("servers", "MCP servers: list, test, logs, login", "server", "mcp")
-	cmd.AddCommand(newServersList(a), newServersTest(a), newServersLogs(a), newServersLogin(a), newServersLogout(a))
+	cmd := group("servers", "MCP servers: add, list, test, logs, login", "server", "mcp")
+	cmd.AddCommand(newServersList(a), newServersTest(a), newServersAdd(a), newServersAddJSON(a), newServersGet(a), newServersRemove(a),
+		newServersLogs(a), newServersLogin(a), newServersLogout(a))
 	return cmd
 }
 

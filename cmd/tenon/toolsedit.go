@@ -120,9 +120,9 @@ func newToolsRemove(a *app) *cobra.Command {
 }
 
 func (a *app) editTool(ctx context.Context, name string, entry config.Entry, done string) error {
-	file, err := config.Edit(ctx, a.configOptions(), "tools", name, entry)
+	cfg, err := config.Edit(ctx, a.configOptions(), config.Edits{Changes: []config.Change{{Section: "tools", Name: name, Entry: entry}}})
 	if err != nil {
 		return err
 	}
-	return a.did(map[string]any{"file": file, "tool": name}, "%s", done)
+	return a.did(map[string]any{"file": cfg.File, "tool": name}, "%s", done)
 }

@@ -14,18 +14,21 @@ import (
 
 // wish is one thing that a configuration would start or call, and what it would
 // hand over. The key changes with everything that the text tells of.
-type wish struct{ key, text string }
+type wish struct{ key, path, text string }
 
 // wishes lists everything in a configuration that needs consent, in a stable
-// order.
+// order. What a person's own file says needs none.
 func wishes(cfg *config.Config) []wish {
 	var list []wish
 	add := func(path, text string, parts ...string) {
+		if cfg.FromUser(path) {
+			return
+		}
 		sum := sha256.New()
 		for _, p := range append([]string{cfg.Path, path, text}, parts...) {
 			fmt.Fprintf(sum, "%d:%s", len(p), p)
 		}
-		list = append(list, wish{hex.EncodeToString(sum.Sum(nil)), text})
+		list = append(list, wish{hex.EncodeToString(sum.Sum(nil)), path, text})
 	}
 	for name, s := range cfg.Servers {
 		path := "servers." + name

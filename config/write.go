@@ -1,0 +1,140 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxFlow is how long a line with braces or brackets may get; a longer value
+// stands on lines of its own.
+const maxFlow = 110
+
+// text makes the node of a text.
+func text(s string) *node { return &node{tag: "!!str", val: s} }
+
+// put adds a key to a map, or gives it another value.
+func (n *node) put(key string, v *node) {
+	for i, k := range n.keys {
+		if k.val == key {
+			n.vals[i] = v
+			return
+		}
+	}
+	n.keys, n.vals = append(n.keys, text(key)), append(n.vals, v)
+}
+
+// encode writes the tree of a whole file: sections apart, their entries on lines
+// of their own.
+func encode(root *node) []byte {
+	var b strings.Builder
+	for i, k := range root.keys {
+		if i > 0 && (root.vals[i].kind != scalarNode || root.vals[i-1].kind != scalarNode) {
+			b.WriteByte('\n')
+		}
+		v := root.vals[i]
+		if v.kind != mapNode || k.val == "secrets" || len(v.keys) == 0 || !namedMaps[k.val] {
+			writeKey(&b, k.val, v, 0)
+			continue
+		}
+		b.WriteString(scalar(k.val) + ":\n")
+		for j, name := range v.keys {
+			b.WriteString(block(name.val, v.vals[j], 2))
+		}
+	}
+	return []byte(b.String())
+}
+
+// block writes an entry of a section: its name, and each of its keys on a line.
+func block(name string, entry *node, indent int) string {
+	var b strings.Builder
+	if entry.kind != mapNode || len(entry.keys) == 0 {
+		writeKey(&b, name, entry, indent)
+		return b.String()
+	}
+	fmt.Fprintf(&b, "%s%s:\n", pad(indent), scalar(name))
+	for i, k := range entry.keys {
+		writeKey(&b, k.val, entry.vals[i], indent+2)
+	}
+	return b.String()
+}
+
+func pad(n int) string { return strings.Repeat(" ", n) }
+
+// writeKey writes a key and its value: on one line where that is short, a text of
+// several lines as it is.
+func writeKey(b *strings.Builder, key string, v *node, indent int) {
+	fmt.Fprintf(b, "%s%s:", pad(indent), scalar(key))
+	writeValue(b, v, indent, indent+utf8.RuneCountInString(key)+2)
+}
+
+// writeValue writes what stands behind a key or a dash; used is how much of the
+// line is taken.
+func writeValue(b *strings.Builder, v *node, indent, used int) {
+	line := inline(v)
+	switch {
+	case v.kind == scalarNode && literalBlock(v):
+		mark := "|"
+		if !strings.HasSuffix(v.val, "\n") {
+			mark = "|-"
+		}
+		b.WriteString(" " + mark + "\n")
+		for _, l := range strings.Split(strings.TrimSuffix(v.val, "\n"), "\n") {
+			if l != "" {
+				l = pad(indent+2) + l
+			}
+			b.WriteString(l + "\n")
+		}
+	case v.kind == scalarNode, len(v.vals) == 0, used+utf8.RuneCountInString(line) <= maxFlow && !apart(v):
+		b.WriteString(" " + line + "\n")
+	case v.kind == listNode:
+		b.WriteByte('\n')
+		for _, e := range v.vals {
+			b.WriteString(pad(indent+2) + "-")
+			writeValue(b, e, indent+2, indent+4)
+		}
+	default:
+		b.WriteByte('\n')
+		for i, k := range v.keys {
+			writeKey(b, k.val, v.vals[i], indent+2)
+		}
+	}
+}
+
+// apart reports whether a list of maps has more than one line's worth in it.
+func apart(v *node) bool {
+	return v.kind == listNode && len(v.vals) > 0 && v.vals[0].kind == mapNode
+}
+
+// literalBlock reports whether a text is better read as it is, and can be.
+func literalBlock(v *node) bool {
+	s := v.val
+	return v.tag == "!!str" && strings.Contains(strings.TrimSuffix(s, "\n"), "\n") && !strings.HasSuffix(s, "\n\n") &&
+		!strings.HasPrefix(s, " ") && !strings.HasPrefix(s, "\n") && strings.IndexFunc(s, func(r rune) bool {
+		return r < ' ' && r != '\n' || r == 0x7f || r == utf8.RuneError || 0x80 <= r && r < 0xa0 || r == '\u2028' || r == '\u2029' || r == '\ufeff'
+	}) < 0 && !strings.Contains(s, " \n")
+}
+
+// inline writes a value on one line.
+func inline(v *node) string {
+	parts := make([]string, len(v.vals))
+	switch v.kind {
+	case mapNode:
+		for i, k := range v.keys {
+			parts[i] = scalar(k.val) + ": " + inline(v.vals[i])
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case listNode:
+		for i, e := range v.vals {
+			parts[i] = inline(e)
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	}
+	switch v.tag {
+	case "!!str", "!!timestamp", "!!merge":
+		return scalar(v.val)
+	case "!!null":
+		return "null"
+	}
+	return v.val
+}
