@@ -40,7 +40,7 @@ var arrows = map[string][]string{
 	"model/openai":    {"model", "internal/sse"},
 	"model/react":     {"model"},
 	"model/script":    {"model"},
-	"record":          {"model", "model/anthropic"},
+	"record":          {"model", "model/anthropic", "mcp"},
 
 	"store":             {},
 	"store/sqlite":      {"store"},
@@ -58,7 +58,7 @@ var arrows = map[string][]string{
 	"internal/history":    {},
 	"internal/testserver": {"mcp", "transport", "jsonrpc"},
 	"internal/clitest":    {},
-	"cmd/tenon":           {"agent", "catalog", "config", "engine", "host", "httpapi", "internal/testserver", "model", "model/script", "servers"},
+	"cmd/tenon":           {"agent", "catalog", "config", "engine", "host", "httpapi", "internal/testserver", "model", "model/script", "record", "servers"},
 }
 
 // homes says which package of ours may import a module of others. One module,

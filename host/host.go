@@ -57,8 +57,12 @@ type Config struct {
 	Models map[string]tenon.Model
 	// Toolsets adds tools of the caller's own, by server name.
 	Toolsets map[string]tenon.Toolset
-	// Record and Replay are folders of cassettes of model traffic.
+	// Record and Replay are folders of cassettes: of what went to and came from models
+	// and servers. A replay starts no server and reaches no network; see package record.
+	// Resumed says that a process before this one has used the cassette; see
+	// [record.Config].
 	Record, Replay string
+	Resumed        bool
 	// LookupEnv finds environment variables; nil: the process's own.
 	LookupEnv func(string) (string, bool)
 	// Attended says that somebody follows the runs of this process and answers, with
@@ -99,6 +103,7 @@ type Host struct {
 	servers  map[string]*servers.Server
 	toolsets map[string]tenon.Toolset // the servers and the caller's own
 	models   *models
+	cassette cassette
 	redactor *tenon.Redactor // knows the secrets that are in use
 
 	samplings rates // answers of models that servers got
@@ -142,14 +147,13 @@ func prepare(cfg Config) (*Host, error) {
 	if h.cfg.LookupEnv == nil {
 		h.cfg.LookupEnv = os.LookupEnv
 	}
+	if err := h.openCassette(); err != nil {
+		return nil, err
+	}
 	if err := h.openServers(); err != nil {
 		return nil, err
 	}
-	models, err := openModels(h)
-	if err != nil {
-		return nil, err
-	}
-	h.models = models
+	h.models = openModels(h)
 	return h, nil
 }
 
@@ -192,7 +196,7 @@ func (h *Host) openServers() error {
 				h.redactor.Add(c.Auth.ClientSecret)
 				return c, err
 			}})
-		h.servers[name], h.toolsets[name] = s, s
+		h.servers[name], h.toolsets[name] = s, h.cassette.toolset(name, s)
 		h.rules.Servers[name] = entry.Policy
 	}
 	for name, t := range h.config.Tools {
@@ -208,7 +212,7 @@ func (h *Host) openServers() error {
 		if _, ok := h.toolsets[name]; ok {
 			return tenon.Errorf(tenon.CodeConfig, "toolset '%s' has the name of a configured server", name)
 		}
-		h.toolsets[name] = t
+		h.toolsets[name] = h.cassette.toolset(name, t)
 	}
 	return h.openSources()
 }
@@ -315,7 +319,7 @@ func (h *Host) Close() error {
 		wg.Go(func() { _ = s.Close() }) // a server that ends badly has nothing more to tell us
 	}
 	wg.Wait()
-	return errors.Join(err, h.models.close(), h.leaveStore())
+	return errors.Join(err, h.cassette.close(), h.leaveStore())
 }
 
 // Config returns the configuration that was opened.

@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -10,7 +9,6 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/model"
-	"github.com/tenonhq/tenon/record"
 )
 
 // DemoModel is the name of the built-in scripted model.
@@ -21,9 +19,7 @@ const scriptPrefix = "script:"
 
 // models opens models by name and keeps them.
 type models struct {
-	h        *Host
-	recorder *record.Recorder // nil: not recording
-	player   *record.Player   // nil: not replaying
+	h *Host
 
 	// prices is the table of prices, read when a model is first opened.
 	prices func() (*model.Prices, error)
@@ -42,56 +38,13 @@ type opened struct {
 	}
 }
 
-func openModels(h *Host) (*models, error) {
+func openModels(h *Host) *models {
 	m := &models{h: h, open: map[string]opened{}}
 	m.prices = sync.OnceValues(func() (*model.Prices, error) { return model.LoadPrices(h.config.Prices) })
-	if h.cfg.Record != "" && h.cfg.Replay != "" {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "a cassette is either recorded or replayed, not both")
-	}
-	var err error
-	if h.cfg.Record != "" {
-		m.recorder, err = record.NewRecorder(record.Config{Dir: h.cfg.Record, Redactor: h.redactor})
-	}
-	if h.cfg.Replay != "" {
-		m.player, err = record.NewPlayer(record.Config{Dir: h.cfg.Replay})
-	}
 	for name, own := range h.cfg.Models {
-		m.open[name] = opened{Model: m.recorded(own)}
+		m.open[name] = opened{Model: h.cassette.model(own)}
 	}
-	return m, err
-}
-
-// close says whether the cassettes are whole.
-func (m *models) close() error {
-	switch {
-	case m.recorder != nil:
-		return m.recorder.Close()
-	case m.player != nil:
-		return m.player.Close()
-	}
-	return nil
-}
-
-// recorded puts the cassette around a model that has no HTTP.
-func (m *models) recorded(own tenon.Model) tenon.Model {
-	switch {
-	case m.recorder != nil:
-		return m.recorder.Model(own)
-	case m.player != nil:
-		return m.player.Model(own.Name())
-	}
-	return own
-}
-
-// transport carries the requests of models over HTTP, through the cassette.
-func (m *models) transport() http.RoundTripper {
-	switch {
-	case m.recorder != nil:
-		return m.recorder.Transport(model.NewTransport())
-	case m.player != nil:
-		return m.player.Transport()
-	}
-	return nil // the adapter's own
+	return m
 }
 
 // choose says which model a run uses, as a name that any process with the same

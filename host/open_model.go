@@ -14,7 +14,7 @@ import (
 // make opens a model by name, with the cassette around it.
 func (m *models) make(ctx context.Context, name string) (opened, error) {
 	if name == DemoModel {
-		return opened{Model: m.recorded(script.Demo())}, nil
+		return opened{Model: m.h.cassette.model(script.Demo())}, nil
 	}
 	c, err := m.priced(ctx, name)
 	if err != nil {
@@ -29,7 +29,7 @@ func (m *models) adapter(c model.Config) (opened, error) {
 		return opened{}, err
 	}
 	m.h.redactor.Add(c.APIKey)
-	env := model.Env{Transport: m.transport()}
+	env := model.Env{Transport: m.h.cassette.transport()}
 	switch c.Wire() {
 	case model.WireAnthropic:
 		o, err := anthropic.New(c, env)
@@ -48,7 +48,7 @@ func (m *models) adapter(c model.Config) (opened, error) {
 		if err != nil {
 			return opened{}, err
 		}
-		return opened{Model: m.recorded(o), check: o}, nil
+		return opened{Model: m.h.cassette.model(o), check: o}, nil
 	}
 	return opened{}, tenon.Errorf(tenon.CodeConfig, "model '%s': provider %s cannot be used by this version of tenon", c.Name, c.Provider)
 }

@@ -61,6 +61,13 @@ func (q *questioner) ask(ctx context.Context, method string, params json.RawMess
 	if err != nil {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "%w", err)
 	}
+	if result, ok, err := q.replayed(method, params); ok {
+		if err != nil {
+			return nil, err
+		}
+		asked.Verdict = tenon.Allow
+		return result, q.record(ctx, step, asked, byReplay(result))
+	}
 	if !q.h.cfg.Attended {
 		asked.Verdict, asked.Reason = tenon.Deny, nobodyHere
 		answer := agent.Answer{By: agent.ByPolicy, Reason: nobodyHere, InputAnswer: live(encode(declined))}
@@ -131,7 +138,7 @@ func (q *questioner) required(ctx context.Context, in *tenon.InputRequired) ([]t
 	input := agent.Input{InputRequired: tenon.InputRequired{Requests: q.h.clean(in.Requests), State: in.State}}
 	answered := map[string]json.RawMessage{}
 	answers := q.config.Answers()
-	open := 0
+	open, by := 0, agent.ByPolicy
 	for _, key := range slices.Sorted(maps.Keys(requests)) {
 		r := requests[key]
 		if err := answers.Check(r.Method, r.Params); err != nil {
@@ -140,7 +147,7 @@ func (q *questioner) required(ctx context.Context, in *tenon.InputRequired) ([]t
 		switch {
 		case r.Method == methodRoots:
 			answered[key] = answers.RootsResult()
-		case r.Method == agent.MethodSample && q.config.Sampling == servers.AnswerAllow:
+		case r.Method == agent.MethodSample && (q.config.Sampling == servers.AnswerAllow || q.wasSampled(r.Params)):
 			a, err := q.generate(ctx, r.Params)
 			if err != nil {
 				return nil, err
@@ -152,6 +159,15 @@ func (q *questioner) required(ctx context.Context, in *tenon.InputRequired) ([]t
 			if _, err := ParseForm(r.Params); err != nil {
 				return nil, err
 			}
+			result, ok, err := q.replayed(r.Method, r.Params)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				answered[key] = result
+				by = byCassette
+				continue
+			}
 			open++
 		default:
 			open++
@@ -162,7 +178,7 @@ func (q *questioner) required(ctx context.Context, in *tenon.InputRequired) ([]t
 	}
 	events := []tenon.Event{{Step: q.attempt.Step, Kind: agent.EventInput, Data: encode(input)}}
 	if open == 0 {
-		events = append(events, tenon.Event{Step: q.attempt.Step, Kind: agent.EventAnswer, Data: encode(agent.Answer{By: agent.ByPolicy})})
+		events = append(events, tenon.Event{Step: q.attempt.Step, Kind: agent.EventAnswer, Data: encode(agent.Answer{By: by})})
 	}
 	return events, nil
 }

@@ -25,7 +25,11 @@ func (q *questioner) sample(ctx context.Context, step string, asked agent.Questi
 	if _, err := readSample(asked.Params, q.config.SamplingLimits.MaxTokens); err != nil {
 		return refuse(err)
 	}
-	if q.config.Sampling == servers.AnswerAllow {
+	_, replayed, err := q.replayed(asked.Method, asked.Params)
+	if replayed && err != nil {
+		return refuse(err) // as a person did then
+	}
+	if replayed || q.config.Sampling == servers.AnswerAllow {
 		asked.Verdict = tenon.Allow
 		if err := q.record(ctx, step, asked, nil); err != nil {
 			return nil, err

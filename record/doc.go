@@ -1,9 +1,13 @@
-// Package record keeps the traffic with models in a folder and plays it back: a
-// cassette. `--record DIR` writes one file per request, DIR/model/0001.json and
-// so on, in the order in which the requests began; `--replay DIR` answers from
-// them and reaches no network.
+// Package record keeps the traffic with models and servers in a folder and plays it
+// back: a cassette. `--record DIR` writes one file per request, DIR/model/0001.json and
+// DIR/mcp/SERVER/0001.json and so on, in the order in which the requests began;
+// `--replay DIR` answers from them, starts no server and reaches no network.
 //
-// It stands between an adapter and its HTTP transport ([Recorder.Transport],
+// On the side of servers it is a toolset around another one ([Recorder.Toolset],
+// [Player.Toolset]), so that one form holds for every transport and both eras of the
+// protocol: a file is a [ServerExchange].
+//
+// On the side of models it stands between an adapter and its HTTP transport ([Recorder.Transport],
 // [Player.Transport]), so that what is kept is the provider's own traffic, or
 // around a model that has no HTTP, such as a script ([Recorder.Model],
 // [Player.Model]); then the request is written in the form of the Anthropic
@@ -17,6 +21,6 @@
 // Replay is strict. A request that no unused recording fits is an error that
 // names the first difference to the nearest one, and recordings that were never
 // asked for make [Player.Close] fail. Requests are compared without what may
-// differ from run to run: ids of calls and the answer's length limit. Both are
-// safe for concurrent use.
+// differ from run to run: ids of calls and the answer's length limit. Recorder and
+// player are safe for concurrent use.
 package record

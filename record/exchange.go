@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -16,11 +18,55 @@ import (
 
 // Config says where a cassette lies.
 type Config struct {
-	// Dir is the cassette's folder; requests to models lie in its folder model.
+	// Dir is the cassette's folder; requests to models lie in its folder model, calls
+	// of servers in mcp/SERVER.
 	Dir string
 	// Redactor masks the secrets that it knows wherever they occur. Nil: only
 	// headers that carry credentials are masked.
 	Redactor *tenon.Redactor
+	// Resumed says that a process before this one has used the cassette, as when a run
+	// that waited is resumed. A [Recorder] goes on with what is there, where it else
+	// begins anew; a [Player] does not miss what lies before the first recording of a
+	// folder that it is asked for.
+	Resumed bool
+}
+
+// version is that of the cassettes that are written. Those of version 1 have no
+// manifest and no traffic with servers.
+const version = 2
+
+// manifestFile says which version a cassette is of.
+const manifestFile = "cassette.json"
+
+type manifest struct {
+	Version int `json:"version"`
+}
+
+// readManifest reads what version a cassette is of. It refuses those of a newer tenon.
+func readManifest(dir string) (manifest, error) {
+	m := manifest{Version: 1}
+	path := filepath.Join(dir, manifestFile)
+	data, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return m, nil
+	}
+	if err != nil {
+		return m, tenon.Errorf(tenon.CodeStore, "cassette: %w", err)
+	}
+	if err := json.Unmarshal(data, &m); err != nil || m.Version < 1 {
+		return m, tenon.Errorf(tenon.CodeConfig, "cassette: %s does not say its version; record it again", path)
+	}
+	if m.Version > version {
+		return m, tenon.Errorf(tenon.CodeConfig, "cassette: %s is of version %d, and this tenon reads %d at most; use a newer one, or record it again", path, m.Version, version)
+	}
+	return m, nil
+}
+
+// HoldsServers reports whether a cassette answers for servers too, so that its replay
+// starts none. Errors: config, store.
+func HoldsServers(dir string) (bool, error) {
+	m, err := readManifest(dir)
+	return m.Version > 1, err
 }
 
 // Exchange is one file of a cassette.
@@ -92,7 +138,49 @@ func files(dir string) ([]string, error) {
 	return names, nil
 }
 
-func modelDir(dir string) string { return filepath.Join(dir, "model") }
+// The folders of a cassette.
+const (
+	modelFolder   = "model"
+	serversFolder = "mcp"
+)
+
+func modelDir(dir string) string { return filepath.Join(dir, modelFolder) }
+
+// serverFolder is where the calls of a server lie. Names of configured servers are
+// names of files as they are; those of other toolsets may be anything.
+func serverFolder(server string) string {
+	name := url.PathEscape(server)
+	if strings.Trim(name, ".") == "" {
+		name = "_" + name
+	}
+	return filepath.Join(serversFolder, name)
+}
+
+// folders lists the recordings of a cassette by their folder. Folders without any
+// are left out.
+func folders(dir string) (map[string][]string, error) {
+	all := []string{modelFolder}
+	servers, err := os.ReadDir(filepath.Join(dir, serversFolder))
+	if err != nil && !os.IsNotExist(err) {
+		return nil, tenon.Errorf(tenon.CodeStore, "cassette %s: %w", dir, err)
+	}
+	for _, s := range servers {
+		if s.IsDir() {
+			all = append(all, filepath.Join(serversFolder, s.Name()))
+		}
+	}
+	out := map[string][]string{}
+	for _, folder := range all {
+		names, err := files(filepath.Join(dir, folder))
+		if err != nil {
+			return nil, err
+		}
+		if len(names) > 0 {
+			out[folder] = names
+		}
+	}
+	return out, nil
+}
 
 // mask is what stands for a secret.
 const mask = "***"
@@ -160,3 +248,8 @@ func jsonBody(body []byte) json.RawMessage {
 }
 
 func number(n int) string { return fmt.Sprintf("%04d.json", n) }
+
+func numberOf(name string) int {
+	n, _ := strconv.Atoi(strings.TrimSuffix(name, ".json")) // fileName fits
+	return n
+}

@@ -110,6 +110,21 @@ func difference(path string, want, got any) (at string, same int, equal bool) {
 	return "", 1, true
 }
 
+// nearest is the recording that a request fits best of those that it does not fit.
+type nearest struct {
+	name, where string
+	deep        int
+}
+
+// compare reports whether a request fits a recording, and remembers how near it came.
+func (n *nearest) compare(name string, want, got any) bool {
+	at, deep, same := difference("", want, got)
+	if !same && (n.name == "" || deep > n.deep) {
+		*n = nearest{name, at, deep}
+	}
+	return same
+}
+
 func place(path string) string {
 	if path == "" {
 		return "the whole request"

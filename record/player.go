@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,10 +21,14 @@ import (
 
 // Player answers from a cassette.
 type Player struct {
-	dir   string
-	mu    sync.Mutex
-	tapes []*tape
-	bad   error // the first request that did not fit
+	dir      string
+	redactor *tenon.Redactor
+	version  int
+	resumed  bool
+	mu       sync.Mutex
+	tapes    []*tape
+	servers  map[string]*shelf // by folder
+	bad      error             // the first request that did not fit
 }
 
 // tape is one recording.
@@ -36,33 +42,61 @@ type tape struct {
 // NewPlayer reads a cassette. Errors have code not_found where it has no
 // recording, config where one cannot be read.
 func NewPlayer(cfg Config) (*Player, error) {
-	dir := modelDir(cfg.Dir)
-	names, err := files(dir)
+	m, err := readManifest(cfg.Dir)
 	if err != nil {
 		return nil, err
 	}
-	if len(names) == 0 {
-		return nil, tenon.Errorf(tenon.CodeNotFound, "replay: %s holds no recordings; make them with --record %s", dir, cfg.Dir)
+	all, err := folders(cfg.Dir)
+	if err != nil {
+		return nil, err
 	}
-	p := &Player{dir: dir}
-	for _, name := range names {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			return nil, tenon.Errorf(tenon.CodeStore, "replay: %w", err)
+	if len(all) == 0 && m.Version == 1 {
+		return nil, tenon.Errorf(tenon.CodeNotFound, "replay: %s holds no recordings; make them with --record %s", cfg.Dir, cfg.Dir)
+	}
+	p := &Player{dir: cfg.Dir, redactor: cfg.Redactor, version: m.Version, resumed: cfg.Resumed, servers: map[string]*shelf{}}
+	if p.redactor == nil {
+		p.redactor = new(tenon.Redactor)
+	}
+	for _, folder := range slices.Sorted(maps.Keys(all)) {
+		for _, name := range all[folder] {
+			if err := p.load(folder, filepath.Join(folder, name)); err != nil {
+				return nil, err
+			}
 		}
-		t := &tape{name: name}
-		if err := decode(data, &t.Exchange); err != nil {
-			return nil, tenon.Errorf(tenon.CodeConfig, "replay: %s: %w; record it again", filepath.Join(dir, name), err)
-		}
-		t.norm = normal(t.Request)
-		p.tapes = append(p.tapes, t)
 	}
 	return p, nil
 }
 
+// load reads one recording; name is its path within the cassette.
+func (p *Player) load(folder, name string) error {
+	path := filepath.Join(p.dir, name)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return tenon.Errorf(tenon.CodeStore, "replay: %w", err)
+	}
+	name = filepath.ToSlash(name)
+	if folder == modelFolder {
+		t := &tape{name: name}
+		err = decode(data, &t.Exchange)
+		t.norm = normal(t.Request)
+		p.tapes = append(p.tapes, t)
+	} else {
+		s := p.servers[folder]
+		if s == nil {
+			s = &shelf{}
+			p.servers[folder] = s
+		}
+		err = s.load(name, data)
+	}
+	if err != nil {
+		return tenon.Errorf(tenon.CodeConfig, "replay: %s: %w; record it again", path, err)
+	}
+	return nil
+}
+
 // decode reads a file without the line breaks and spaces that make it readable,
 // which raw members such as arguments would keep.
-func decode(data []byte, x *Exchange) error {
+func decode(data []byte, x any) error {
 	var flat bytes.Buffer
 	if err := json.Compact(&flat, data); err != nil {
 		return err
@@ -72,35 +106,40 @@ func decode(data []byte, x *Exchange) error {
 
 // take finds the first unused recording that fits.
 func (p *Player) take(who string, request []byte) (*tape, error) {
-	got := normal(request)
+	got := normal(p.redactor.Bytes(request))
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var nearest *tape
-	var where string
-	depth := -1
+	var near nearest
 	for _, t := range p.tapes {
 		if t.used {
 			continue
 		}
-		at, deep, same := difference("", t.norm, got)
-		if same {
+		if near.compare(t.name, t.norm, got) {
 			t.used = true
 			return t, nil
 		}
-		if deep > depth {
-			nearest, where, depth = t, at, deep
-		}
 	}
+	return nil, p.unexpected(who, len(p.tapes), near)
+}
+
+// unexpected remembers that something was asked for that the cassette does not hold;
+// the caller holds the lock.
+func (p *Player) unexpected(who string, recorded int, near nearest) error {
 	err := tenon.Errorf(tenon.CodeConflict, "replay: %s asks what %s does not hold: all of its %d recordings are used; record it again",
-		who, p.dir, len(p.tapes))
-	if nearest != nil {
+		who, p.dir, recorded)
+	if near.name != "" {
 		err = tenon.Errorf(tenon.CodeConflict, "replay: %s asks what %s does not hold; the nearest unused recording, %s, differs at %s; record it again",
-			who, p.dir, nearest.name, where)
+			who, p.dir, near.name, near.where)
 	}
+	return p.fault(err)
+}
+
+// fault remembers the first error that Close tells; the caller holds the lock.
+func (p *Player) fault(err *tenon.Error) error {
 	if p.bad == nil {
 		p.bad = err
 	}
-	return nil, err
+	return err
 }
 
 // Close fails if a request found no recording or a recording found no request.
@@ -112,14 +151,20 @@ func (p *Player) Close() error {
 		return p.bad
 	}
 	var left []string
+	total := len(p.tapes)
+	begun := !p.resumed
 	for _, t := range p.tapes {
-		if !t.used {
+		if begun = begun || t.used; begun && !t.used {
 			left = append(left, t.name)
 		}
 	}
+	for _, folder := range slices.Sorted(maps.Keys(p.servers)) {
+		total += len(p.servers[folder].tapes)
+		left = append(left, p.servers[folder].left(p.resumed)...)
+	}
 	if len(left) > 0 {
 		return tenon.Errorf(tenon.CodeConflict, "replay: %d of %d recordings of %s were not asked for: %s",
-			len(left), len(p.tapes), p.dir, strings.Join(left, ", "))
+			len(left), total, p.dir, strings.Join(left, ", "))
 	}
 	return nil
 }

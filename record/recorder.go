@@ -22,31 +22,51 @@ type Recorder struct {
 	redactor *tenon.Redactor
 
 	mu   sync.Mutex
-	last int
-	err  error // the first that occurred
+	last map[string]int // by folder: the number of the last recording
+	err  error          // the first that occurred
 }
 
-// NewRecorder opens a cassette for writing. The model recordings of an earlier
-// one in the same folder are removed; nothing else in it is touched. Errors
-// have code store.
+// NewRecorder opens a cassette for writing. The recordings of an earlier one in the
+// same folder are removed, unless the config says to go on with it; nothing else in
+// it is touched. Errors have code store, and config where it is to go on with a
+// cassette of another version.
 func NewRecorder(cfg Config) (*Recorder, error) {
-	dir := modelDir(cfg.Dir)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, tenon.Errorf(tenon.CodeStore, "record: %w", err)
-	}
-	old, err := files(dir)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range old {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil {
-			return nil, tenon.Errorf(tenon.CodeStore, "record: %w", err)
-		}
-	}
 	if cfg.Redactor == nil {
 		cfg.Redactor = new(tenon.Redactor)
 	}
-	return &Recorder{dir: dir, redactor: cfg.Redactor}, nil
+	r := &Recorder{dir: cfg.Dir, redactor: cfg.Redactor, last: map[string]int{}}
+	if err := os.MkdirAll(modelDir(cfg.Dir), 0o700); err != nil {
+		return nil, tenon.Errorf(tenon.CodeStore, "record: %w", err)
+	}
+	folders, err := folders(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if m, err := readManifest(cfg.Dir); cfg.Resumed {
+		if err == nil && m.Version < version && len(folders) > 0 {
+			err = tenon.Errorf(tenon.CodeConfig, "record: %s is of a version that did not hold the traffic with servers; record it anew", cfg.Dir)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	for folder, names := range folders {
+		if cfg.Resumed {
+			r.last[folder] = numberOf(names[len(names)-1])
+			continue
+		}
+		for _, name := range names {
+			if err := os.Remove(filepath.Join(cfg.Dir, folder, name)); err != nil {
+				return nil, tenon.Errorf(tenon.CodeStore, "record: %w", err)
+			}
+		}
+		_ = os.Remove(filepath.Join(cfg.Dir, folder)) // of a server, if nothing else is in it
+	}
+	if err := os.MkdirAll(modelDir(cfg.Dir), 0o700); err != nil {
+		return nil, tenon.Errorf(tenon.CodeStore, "record: %w", err)
+	}
+	r.write(filepath.Join(cfg.Dir, manifestFile), manifest{Version: version})
+	return r, r.Close()
 }
 
 // Close returns the first error that kept a recording from being written: a
@@ -57,18 +77,34 @@ func (r *Recorder) Close() error {
 	return r.err
 }
 
-// begin takes the next number and writes the request, so that it can be seen
-// even if the process dies before there is an answer.
-func (r *Recorder) begin(x *Exchange) (path string) {
+// prepare makes the folder of a server.
+func (r *Recorder) prepare(folder string) {
+	if err := os.MkdirAll(filepath.Join(r.dir, folder), 0o700); err != nil {
+		r.fault(err)
+	}
+}
+
+func (r *Recorder) fault(err error) {
 	r.mu.Lock()
-	r.last++
-	path = filepath.Join(r.dir, number(r.last))
+	defer r.mu.Unlock()
+	if r.err == nil {
+		r.err = tenon.Errorf(tenon.CodeStore, "record: %w", err)
+	}
+}
+
+// begin takes the next number of a folder and writes the request, so that it can be
+// seen even if the process dies before there is an answer.
+func (r *Recorder) begin(folder string, x any) (path string) {
+	r.mu.Lock()
+	r.last[folder]++
+	path = filepath.Join(r.dir, folder, number(r.last[folder]))
 	r.mu.Unlock()
 	r.write(path, x)
 	return path
 }
 
-func (r *Recorder) write(path string, x *Exchange) {
+// write writes a file of the cassette whole, or not at all.
+func (r *Recorder) write(path string, x any) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
@@ -81,11 +117,7 @@ func (r *Recorder) write(path string, x *Exchange) {
 		err = os.Rename(path+".tmp", path)
 	}
 	if err != nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.err == nil {
-			r.err = tenon.Errorf(tenon.CodeStore, "record: %w", err)
-		}
+		r.fault(err)
 	}
 }
 
@@ -107,7 +139,7 @@ func (t *recording) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	x := &Exchange{Request: jsonBody(body),
 		HTTP: &HTTP{Method: req.Method, URL: req.URL.Redacted(), Headers: requestHeaders(req.Header)}}
-	path := t.r.begin(x)
+	path := t.r.begin(modelFolder, x)
 	resp, err := t.base.RoundTrip(sent)
 	if err != nil {
 		x.Response = &Response{Error: &tenon.Error{Code: tenon.CodeUnreachable, Message: err.Error()}}
@@ -193,7 +225,7 @@ func (m *recordingModel) Generate(ctx context.Context, req *tenon.Request) iter.
 			return
 		}
 		x := &Exchange{Model: m.Name(), Request: body}
-		path := m.r.begin(x)
+		path := m.r.begin(modelFolder, x)
 		x.Response = &Response{}
 		defer func() { m.r.write(path, x) }()
 		for d, err := range m.Model.Generate(ctx, req) {

@@ -12,10 +12,12 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/record"
 	"github.com/tenonhq/tenon/servers"
 )
 
@@ -27,10 +29,28 @@ type opening struct {
 	asks    string // a question will be asked: where no model is configured, one is looked for
 	agent   string
 	model   string
-	record  string
-	replay  string
+	cassette
 	set     func(*config.Config) // last changes to the configuration
 	lasting bool                 // the process stays: tenon serve
+}
+
+// cassette is where traffic is recorded to or replayed from.
+type cassette struct {
+	record, replay string
+	resumed        bool // by a process after the one that began
+}
+
+func (c *cassette) flags(f *pflag.FlagSet) {
+	f.StringVar(&c.record, "record", "", "write what goes to and comes from models and servers to a cassette in `FOLDER`")
+	f.StringVar(&c.replay, "replay", "", "answer for models and servers from the cassette in `FOLDER`; nothing is started or reached")
+}
+
+// check refuses what cannot be.
+func (c *cassette) check(cmd *cobra.Command) error {
+	if c.record != "" && c.replay != "" {
+		return usage(cmd, "--record and --replay exclude each other")
+	}
+	return nil
 }
 
 // open loads the configuration and opens a host on it. Without any
@@ -40,7 +60,13 @@ func (a *app) open(ctx context.Context, o opening) (*host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.connect {
+	plays := false
+	if o.replay != "" {
+		if plays, err = record.HoldsServers(o.replay); err != nil {
+			return nil, err
+		}
+	}
+	if o.connect && !plays {
 		if err := a.consent(ctx, cfg); err != nil {
 			return nil, err
 		}
@@ -56,7 +82,7 @@ func (a *app) open(ctx context.Context, o opening) (*host.Host, error) {
 	if o.asks != "" && o.model == "" {
 		o.model = a.findModel(ctx, cfg, o)
 	}
-	return host.Open(ctx, host.Config{Config: cfg, Home: a.home, Model: o.model, Record: o.record, Replay: o.replay,
+	return host.Open(ctx, host.Config{Config: cfg, Home: a.home, Model: o.model, Record: o.record, Replay: o.replay, Resumed: o.resumed,
 		LookupEnv: a.lookupEnv, Version: version().Version, Logger: a.logger(cfg), Brief: !o.lasting, Live: o.live || o.adhoc.given(),
 		Attended: a.canAsk() || a.wait || o.lasting})
 }

@@ -18,7 +18,7 @@ type asking struct {
 	fork, noTools, yes    bool
 	maxTurns              int
 	toolChoice, mode      string
-	record, replay        string
+	cassette
 }
 
 func (q *asking) flags(a *app, cmd *cobra.Command) {
@@ -34,8 +34,7 @@ func (q *asking) flags(a *app, cmd *cobra.Command) {
 	f.IntVar(&q.maxTurns, "max-turns", 0, "model requests at most, `N` (default: limits.max_turns)")
 	f.StringVar(&q.toolChoice, "tool-choice", "", "auto, any, none, or the `NAME` of the tool that must be called")
 	f.StringVar(&q.mode, "mode", "", "how tools are called: native, or react, a text loop for models that cannot call them (`MODE`; default: the agent's)")
-	f.StringVar(&q.record, "record", "", "write the model's traffic to cassettes in `FOLDER`")
-	f.StringVar(&q.replay, "replay", "", "answer the model's requests from the cassettes in `FOLDER`")
+	q.cassette.flags(f)
 }
 
 // waitFlag is of the verbs that follow a run.
@@ -49,18 +48,16 @@ func (q *asking) check(cmd *cobra.Command) error {
 		return usage(cmd, "--max-turns must be at least 1")
 	case q.mode != "" && q.mode != agent.ModeNative && q.mode != agent.ModeReact:
 		return usage(cmd, "--mode is native or react, not '%s'", q.mode)
-	case q.record != "" && q.replay != "":
-		return usage(cmd, "--record and --replay exclude each other")
 	case cmd.Flags().Changed("session") && q.session == "":
 		return usage(cmd, "--session is empty")
 	case q.fork && q.session == "":
 		return usage(cmd, "--fork needs the session to go on from: -s SESSION")
 	}
-	return nil
+	return q.cassette.check(cmd)
 }
 
 func (q *asking) opening(text string) opening {
-	return opening{connect: !q.noTools, asks: text, agent: q.agent, model: q.model, record: q.record, replay: q.replay}
+	return opening{connect: !q.noTools, asks: text, agent: q.agent, model: q.model, cassette: q.cassette}
 }
 
 // byYes is who the journal names where --yes allowed a call.

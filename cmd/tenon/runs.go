@@ -140,7 +140,7 @@ func safeLineTabs(cells []string) string {
 
 func newRunsResume(a *app) *cobra.Command {
 	var yes bool
-	o := opening{connect: true}
+	o := opening{connect: true, cassette: cassette{resumed: true}}
 	cmd := &cobra.Command{
 		Use:   "resume RUN",
 		Short: "Go on with a run that was interrupted, was decided, or failed",
@@ -149,6 +149,9 @@ func newRunsResume(a *app) *cobra.Command {
 		Example: "  tenon runs resume -1\n  tenon runs resume run_06d8k2w5 --yes",
 		Args:    args(1, 1, "the run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.cassette.check(cmd); err != nil {
+				return err
+			}
 			return a.withRun(cmd.Context(), o, args, func(h *host.Host, run tenon.Run) error {
 				return a.resume(cmd.Context(), h, run, yes)
 			})
@@ -156,8 +159,7 @@ func newRunsResume(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "allow every tool call that would ask")
 	waitFlag(a, cmd.Flags())
-	cmd.Flags().StringVar(&o.record, "record", "", "write the model's traffic to cassettes in `FOLDER`")
-	cmd.Flags().StringVar(&o.replay, "replay", "", "answer the model's requests from the cassettes in `FOLDER`")
+	o.cassette.flags(cmd.Flags())
 	return cmd
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 func newToolsCall(a *app) *cobra.Command {
-	s := &adhoc{}
+	s, c := &adhoc{}, &cassette{}
 	var params string
 	cmd := &cobra.Command{
 		Use:   "call NAME [KEY=TEXT | KEY:=JSON]... [--params JSON] [--url URL | -- COMMAND ARGS...]",
@@ -40,12 +40,16 @@ func newToolsCall(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.callTool(cmd.Context(), s, args[0], raw)
+			if err := c.check(cmd); err != nil {
+				return err
+			}
+			return a.callTool(cmd.Context(), opening{adhoc: s, connect: true, cassette: *c}, args[0], raw)
 		},
 	}
 	cmd.Flags().StringVar(&params, "params", "", "parameters as a `JSON` object, @FILE, or - for stdin")
 	waitFlag(a, cmd.Flags())
 	s.flags(cmd)
+	c.flags(cmd.Flags())
 	return cmd
 }
 
@@ -108,24 +112,24 @@ func wordParams(words []string) (json.RawMessage, error) {
 	return append(out, '}'), nil
 }
 
-func (a *app) callTool(ctx context.Context, s *adhoc, name string, params json.RawMessage) (err error) {
-	h, err := a.open(ctx, opening{adhoc: s, connect: true})
+func (a *app) callTool(ctx context.Context, o opening, name string, params json.RawMessage) (err error) {
+	h, err := a.open(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer closing(h, &err)
 	run, err := h.StartCall(ctx, name, params)
 	if errorCode(err) == tenon.CodeNotFound {
-		if name, err = a.otherName(ctx, h, s, name); err == nil {
+		if name, err = a.otherName(ctx, h, o.adhoc, name); err == nil {
 			run, err = h.StartCall(ctx, name, params)
 		}
 	}
 	if err != nil {
-		return s.connectError(err)
+		return o.adhoc.connectError(err)
 	}
 	result, err := a.followCall(ctx, h, name, run.ID)
 	if err != nil {
-		return direct{s.connectError(err)}
+		return direct{o.adhoc.connectError(err)}
 	}
 	return a.printResult(name, result)
 }

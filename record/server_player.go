@@ -1,0 +1,273 @@
+package record
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/mcp"
+)
+
+// shelf is what a cassette holds of one server, in the order in which it began.
+type shelf struct {
+	tapes   []*serverTape
+	answers []*answer
+}
+
+type serverTape struct {
+	name string
+	ServerExchange
+	norm any
+	used bool
+}
+
+// answer is what a server got that asked for something.
+type answer struct {
+	method string
+	params any
+	Asked
+	used bool
+}
+
+// load reads one recording. An answer to what was asked in the modern era is in the
+// recording of the next attempt.
+func (s *shelf) load(name string, data []byte) error {
+	t := &serverTape{name: name}
+	if err := decode(data, &t.ServerExchange); err != nil {
+		return err
+	}
+	if m := t.Request.Method; m != methodList && m != methodCall {
+		return fmt.Errorf("it is no %s and no %s but %q", methodList, methodCall, m)
+	}
+	t.norm = plainRequest(t.Request)
+	for _, a := range t.Asked {
+		s.answers = append(s.answers, &answer{method: a.Method, params: plain(a.Params), Asked: a})
+	}
+	if len(t.Request.Params.Responses) > 0 {
+		s.join(t.Request.Params)
+	}
+	s.tapes = append(s.tapes, t)
+	return nil
+}
+
+// join takes the answers that a further attempt carries together with the questions
+// of the attempt before it.
+func (s *shelf) join(p CallParams) {
+	var responses map[string]json.RawMessage
+	if json.Unmarshal(p.Responses, &responses) != nil {
+		return
+	}
+	for i := len(s.tapes) - 1; i >= 0; i-- {
+		t := s.tapes[i]
+		if t.Request.Params.Name != p.Name || t.Response == nil || t.Response.Input == nil || t.Response.Input.State != p.State {
+			continue
+		}
+		var questions map[string]Asked
+		if json.Unmarshal(t.Response.Input.Requests, &questions) != nil {
+			return
+		}
+		for key, q := range questions {
+			if a, ok := responses[key]; ok {
+				q.Answer = a
+				s.answers = append(s.answers, &answer{method: q.Method, params: plain(q.Params), Asked: q})
+			}
+		}
+		return
+	}
+}
+
+// left names what was not asked for. A list of tools is asked for as often as there
+// is a use for it: one is enough, and it is the first.
+func (s *shelf) left(resumed bool) []string {
+	var names []string
+	listed, begun := false, !resumed
+	for _, t := range s.tapes {
+		first := t.Request.Method == methodList && !listed
+		listed = listed || first
+		if begun = begun || t.used; begun && !t.used && (first || t.Request.Method == methodCall) {
+			names = append(names, t.name)
+		}
+	}
+	return names
+}
+
+// plain decodes JSON for comparison; numbers keep their digits.
+func plain(raw []byte) any {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) != nil {
+		return string(raw)
+	}
+	return v
+}
+
+func plainRequest(r ServerRequest) any {
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Sprint(r)
+	}
+	return plain(raw)
+}
+
+// HoldsServers reports whether the cassette answers for servers too. One that an
+// older tenon recorded does not: then they are called.
+func (p *Player) HoldsServers() bool { return p.version > 1 }
+
+// Toolset returns a toolset that answers for a server from the cassette. What a server
+// asked for in the middle of a call is asked again, and the answer must be the one
+// that was recorded. Errors beside the recorded ones are of type *tenon.Error, code
+// conflict.
+func (p *Player) Toolset(server string) tenon.Toolset {
+	return &playingTools{p: p, server: server, folder: serverFolder(server)}
+}
+
+type playingTools struct {
+	p              *Player
+	server, folder string
+}
+
+// Tools returns the list that the server gave when as much had been called as now.
+func (t *playingTools) Tools(context.Context) ([]tenon.Tool, error) {
+	p := t.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var list *serverTape
+	if s := p.servers[t.folder]; s != nil {
+		for _, tape := range s.tapes {
+			if tape.Request.Method == methodList {
+				list = tape
+				tape.used = true
+			} else if list != nil && !tape.used {
+				break
+			}
+		}
+	}
+	switch {
+	case list == nil || list.Response == nil:
+		return nil, p.fault(tenon.Errorf(tenon.CodeConflict, "replay: %s holds no list of the tools of server '%s'; record it again", p.dir, t.server))
+	case list.Response.Error != nil:
+		return nil, list.Response.Error
+	}
+	tools := make([]tenon.Tool, 0, len(list.Response.Tools))
+	for _, raw := range list.Response.Tools {
+		tool, err := mcp.ParseTool(raw)
+		if err != nil {
+			return nil, p.fault(tenon.Errorf(tenon.CodeConfig, "replay: %s of %s: %w; record it again", list.name, p.dir, err))
+		}
+		tool.Server = t.server
+		tools = append(tools, tool)
+	}
+	return tools, nil
+}
+
+// Call answers with the first unused recording of the same call.
+func (t *playingTools) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) {
+	tape, err := t.take(c)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range tape.Progress {
+		if c.Progress != nil {
+			c.Progress(n)
+		}
+	}
+	for _, a := range tape.Asked {
+		if err := t.ask(ctx, c, tape, a); err != nil {
+			return nil, err
+		}
+	}
+	switch r := tape.Response; {
+	case ctx.Err() != nil:
+		return nil, tenon.Errorf(tenon.CodeCancelled, "replay: %w", context.Cause(ctx))
+	case r == nil || r.Error == nil && r.Result == nil:
+		return nil, tenon.Errorf(tenon.CodeUnknown, "replay: %s holds no answer: the recording ended in the middle of the call", tape.name)
+	case r.Error != nil:
+		return nil, r.Error
+	default:
+		result := *r.Result
+		result.Input = r.Input
+		return &result, nil
+	}
+}
+
+func (t *playingTools) take(c tenon.Call) (*serverTape, error) {
+	p := t.p
+	raw, err := json.Marshal(requestOf(c))
+	if err != nil {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "replay: %w", err)
+	}
+	got := plain(p.redactor.Bytes(raw))
+	who := fmt.Sprintf("a call of '%s' of server '%s'", c.Tool, t.server)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var near nearest
+	recorded := 0
+	if s := p.servers[t.folder]; s != nil {
+		recorded = len(s.tapes)
+		for _, tape := range s.tapes {
+			if !tape.used && tape.Request.Method == methodCall && near.compare(tape.name, tape.norm, got) {
+				tape.used = true
+				return tape, nil
+			}
+		}
+	}
+	return nil, p.unexpected(who, recorded, near)
+}
+
+// ask asks again what the server asked, and holds the answer to the recorded one.
+func (t *playingTools) ask(ctx context.Context, c tenon.Call, tape *serverTape, a Asked) error {
+	if c.Ask == nil {
+		return nil // it is refused, as the recording says what came of it
+	}
+	got, err := c.Ask(ctx, a.Method, a.Params)
+	switch {
+	case err != nil && a.Error != nil:
+		return nil
+	case ctx.Err() != nil:
+		return tenon.Errorf(tenon.CodeCancelled, "replay: %w", context.Cause(ctx))
+	case a.Error != nil:
+		err = fmt.Errorf("it was refused then: %w", a.Error)
+	case err == nil:
+		at, _, same := difference("", plain(a.Answer), plain(t.p.redactor.Bytes(got)))
+		if same {
+			return nil
+		}
+		err = fmt.Errorf("the answer differs at %s", at)
+	}
+	t.p.mu.Lock()
+	defer t.p.mu.Unlock()
+	return t.p.fault(tenon.Errorf(tenon.CodeConflict, "replay: %s: what server '%s' asks for (%s) is not answered as it was: %w; record it again",
+		tape.name, t.server, a.Method, err))
+}
+
+// Answer returns what a server got, when it was recorded, that asked for something in
+// the middle of a call: the first such answer that was not returned before. The error
+// is the recorded refusal. False: nothing like it was recorded.
+func (p *Player) Answer(server, method string, params json.RawMessage) (json.RawMessage, bool, error) {
+	got := plain(p.redactor.Bytes(params))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.servers[serverFolder(server)]
+	if s == nil {
+		return nil, false, nil
+	}
+	for _, a := range s.answers {
+		if a.used || a.method != method {
+			continue
+		}
+		if _, _, same := difference("", a.params, got); !same {
+			continue
+		}
+		a.used = true
+		if a.Error != nil {
+			return nil, true, a.Error
+		}
+		return a.Answer, true, nil
+	}
+	return nil, false, nil
+}
+
+var _ tenon.Toolset = (*playingTools)(nil)
