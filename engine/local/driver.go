@@ -41,10 +41,11 @@ type driver struct {
 	starts  map[tenon.StartedData]json.RawMessage // encoded
 	waits   []tenon.Waiting
 
-	flights map[string]*flight // by step
-	results chan result
-	tasks   chan task // for goroutines that are free
-	idle    int       // how many are
+	flights  map[string]*flight // by step
+	attempts []engine.Attempt   // the room for those that are launched together
+	results  chan result
+	tasks    chan task // for goroutines that are free
+	idle     int       // how many are
 
 	notes     chan note                   // of commands in flight
 	noted     []chan error                // who is told after the next write
@@ -199,7 +200,8 @@ func (d *driver) plan() (*plan, error) {
 		for _, c := range d.core.Next() {
 			switch c.Kind {
 			case tenon.CommandDone:
-				p.done = &c
+				done := c // a variable of its own: c would be on the heap each time
+				p.done = &done
 			case tenon.CommandWait:
 				w := d.waitingFor(c)
 				if d.expired(w) {

@@ -11,13 +11,13 @@ import (
 
 // launch stores that attempts begin, and then begins them.
 func (d *driver) launch(starts []tenon.Command) error {
-	attempts := make([]engine.Attempt, len(starts))
-	for i, c := range starts {
+	attempts := d.attempts[:0]
+	for _, c := range starts {
 		n := 1
 		if s := d.steps[c.Step]; s != nil {
 			n = s.attempts + 1
 		}
-		attempts[i] = engine.Attempt{Command: c, Attempt: n, Row: d.row}
+		attempts = append(attempts, engine.Attempt{Command: c, Attempt: n, Row: d.row})
 		data, err := d.startedData(tenon.StartedData{Kind: c.Kind, Idempotent: c.Idempotent})
 		if err != nil {
 			return err
@@ -39,6 +39,8 @@ func (d *driver) launch(starts []tenon.Command) error {
 		a.Journal = journal{d, f}
 		d.carryOut(task{d.do, f, a, d.emit(a.Step, a.Attempt)})
 	}
+	clear(attempts)
+	d.attempts = attempts
 	return nil
 }
 
@@ -59,8 +61,9 @@ func (d *driver) carryOut(t task) {
 		d.tasks <- t
 		return
 	}
+	first := t // a variable of its own: t would be on the heap each time
 	d.e.doing.Go(func() {
-		for more := true; more; t, more = <-d.tasks {
+		for t, more := first, true; more; t, more = <-d.tasks {
 			events, err := d.e.c.Do(t.ctx, d.id, t.attempt, t.emit)
 			close(t.flight.over)
 			d.results <- result{t.flight, events, err}

@@ -58,6 +58,10 @@ func (d *driver) flush(ctx context.Context) error {
 	for _, l := range d.takeLetters() {
 		d.answer(ctx, l)
 	}
+	if d.pending == nil { // nobody else has these
+		clear(events)
+		d.pending = events[:0]
+	}
 	return nil
 }
 

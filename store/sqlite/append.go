@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -36,7 +37,11 @@ func (s *Store) Append(ctx context.Context, a store.Append) error {
 			return tenon.Errorf(tenon.CodeInvalid, "store: what run %s waits for is not JSON: %w", a.Run, err)
 		}
 	}
-	rows := rowsOf(a.Events)
+	buf, _ := s.packs.Get().(*[]byte)
+	if buf == nil {
+		buf = new([]byte)
+	}
+	rows := rowsOf(a.Events, buf)
 	blobs := make([]blob, 0, len(a.Blobs)+len(a.Uses))
 	for _, data := range a.Blobs {
 		blobs = append(blobs, blobOf(data))
@@ -48,7 +53,11 @@ func (s *Store) Append(ctx context.Context, a store.Append) error {
 		}
 		blobs = append(blobs, blob{digest: sum})
 	}
-	return s.submit(ctx, func(w *writer) error { return w.append(&a, rows, blobs, waiting) })
+	err := s.submit(ctx, func(w *writer) error { return w.append(&a, rows, blobs, waiting) })
+	if err == nil && cap(*buf) < blobFrom { // the writer is through with it
+		s.packs.Put(buf)
+	}
+	return err
 }
 
 func (w *writer) append(a *store.Append, rows []row, blobs []blob, waiting []byte) error {
@@ -188,29 +197,35 @@ type row struct {
 
 // rowsOf makes rows of an append's events. One with large data has a row of its
 // own, the others share one. It is called before the write is handed in: the
-// writer's time is everybody's.
-func rowsOf(list []tenon.Event) []row {
+// writer's time is everybody's. What they hold is packed into buf.
+func rowsOf(list []tenon.Event, buf *[]byte) []row {
 	var rows []row
+	b := (*buf)[:0]
 	for len(list) > 0 {
 		r := row{n: 1}
 		if e := list[0]; isBlob(&e) {
 			sum := sha256.Sum256(e.Data)
 			r.digest, r.blob, e.Data = sum[:], e.Data, nil
-			r.packed = pack(nil, &e)
+			start := len(b)
+			b = pack(b, &e)
+			r.packed = b[start:len(b):len(b)]
 		} else {
 			size := len(e.Data) + packedSize
 			for r.n < len(list) && !isBlob(&list[r.n]) && size < blobFrom {
 				size += len(list[r.n].Data) + packedSize
 				r.n++
 			}
-			r.packed = make([]byte, 0, size)
+			b = slices.Grow(b, size)
+			start := len(b)
 			for i := range list[:r.n] {
-				r.packed = pack(r.packed, &list[i])
+				b = pack(b, &list[i])
 			}
+			r.packed = b[start:len(b):len(b)]
 		}
 		r.last = list[r.n-1].Time
 		rows, list = append(rows, r), list[r.n:]
 	}
+	*buf = b
 	return rows
 }
 

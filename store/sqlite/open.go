@@ -48,6 +48,7 @@ type Store struct {
 
 	ops    chan *op
 	pool   sync.Pool     // of *op
+	packs  sync.Pool     // of *[]byte: packed events
 	quit   chan struct{} // closed: no more writes
 	ended  chan struct{} // closed: the writer has ended
 	full   chan struct{} // it is time for a checkpoint
