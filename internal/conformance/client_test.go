@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/host"
@@ -16,7 +17,14 @@ import (
 
 // client does what a scenario of the suite wants of a client.
 func client(ctx context.Context, name, url string) error {
-	s := servers.New("suite", servers.Config{URL: url}, servers.Options{Version: "0",
+	cfg := servers.Config{URL: url}
+	if strings.HasPrefix(name, "auth/") {
+		var err error
+		if cfg.Auth, err = account(name); err != nil {
+			return err
+		}
+	}
+	s := servers.New("suite", cfg, servers.Options{Version: "0", Sign: visitor{},
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	drive := scenarios[name]
 	if drive == nil {
