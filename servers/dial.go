@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"log/slog"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -129,7 +128,7 @@ func (s *Server) stream(ctx context.Context, cfg Config, attempt int) (mcp.Strea
 		p, err := transport.DialStdio(ctx, transport.StdioConfig{
 			Command: cfg.Command, Args: cfg.Args, Dir: cfg.Cwd, Env: s.environ(cfg),
 			Stderr: func(line string) {
-				s.log.Debug("stderr", "line", strconv.QuoteToGraphic(line))
+				s.log.Debug("stderr", "line", clean(line))
 				s.journal.add("stderr", clean(line))
 			},
 			Logger: s.log,
@@ -225,7 +224,12 @@ func (s *Server) notice(method string, params json.RawMessage) {
 		Data  json.RawMessage `json:"data"`
 	}
 	if json.Unmarshal(params, &m) == nil && isKept(m.Level, s.cfg.LogLevel) {
-		s.journal.add("notice", m.Level+": "+clean(string(m.Data)))
-		s.log.Log(context.Background(), levels[m.Level], "MCP server says", "data", strconv.QuoteToGraphic(string(m.Data)))
+		var text string
+		if json.Unmarshal(m.Data, &text) != nil { // it may be any JSON value
+			text = string(m.Data)
+		}
+		text = clean(text)
+		s.journal.add("notice", m.Level+": "+text)
+		s.log.Log(context.Background(), levels[m.Level], "MCP server says", "mcp_level", m.Level, "data", text)
 	}
 }

@@ -1,8 +1,9 @@
 // Package peers holds the built binary against programs of others: the
 // reference MCP servers from npm, aimock as a real HTTP model that speaks both
-// wire formats, and the official Go SDK as a server in both protocol eras.
+// wire formats, servers of the official SDKs for Go, Python and TypeScript and of
+// mcp-go in both protocol eras, and supergateway for WebSocket.
 //
-//	tenon (built here) ──stdio, Streamable HTTP──► server-everything, -filesystem, -memory, go-sdk
+//	tenon (built here) ──all transports──► server-everything, -filesystem, -memory, SDKs, mcp-go, supergateway
 //	                   ──recording proxy──► aimock
 //
 // Nothing of ours is a stand-in here, and nothing of the product is imported:
@@ -49,6 +50,10 @@ func TestPeers(t *testing.T) {
 	t.Run("Asks", p.testAsks)
 	t.Run("Models", p.testModels)
 	t.Run("GoSDK", p.testGoSDK)
+	t.Run("MCPGo", p.testMCPGo)
+	t.Run("Python", p.testPython)
+	t.Run("TypeScript", p.testTypeScript)
+	t.Run("Supergateway", p.testSupergateway)
 }
 
 // server is the command of a reference server, without npx: that would be one
