@@ -34,6 +34,9 @@ type StdioConfig struct {
 	// last 64 KiB are kept.
 	Stderr func(line string)
 	Logger *slog.Logger // nil discards
+	// Reaper ends the process's group should we die without closing. Nil: on
+	// Linux the process itself ends with us, and what it has started may stay.
+	Reaper *Reaper
 	// Grace is how long the process may take to end after its stdin was closed,
 	// and TermGrace after SIGTERM; then it is killed. 0: 1.5 s and 1 s.
 	Grace, TermGrace time.Duration
@@ -181,9 +184,11 @@ func (s *Stdio) live(cmd *exec.Cmd, started chan<- error) {
 	}
 	s.pid = cmd.Process.Pid
 	started <- nil
+	s.cfg.Reaper.add(s.pid)
 	_ = cmd.Wait() // the state says more
 	s.state = cmd.ProcessState
 	end(s.pid, true) // what it left behind
+	s.cfg.Reaper.remove(s.pid)
 	// What left the group may hold the pipes for as long as it likes.
 	until := time.Now().Add(tailTime)
 	for _, f := range []*os.File{s.stdout, s.stderr} {

@@ -60,6 +60,22 @@ func play(r string) {
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Println("ready")
 		time.Sleep(time.Minute)
+	case "host": // has a server with a grandchild, and waits to be killed
+		var r Reaper
+		cfg := StdioConfig{Command: os.Args[0], Env: []string{role + "=parent"}, Reaper: &r}
+		for range 3 { // the last stays
+			s, err := DialStdio(context.Background(), cfg)
+			if err != nil {
+				os.Exit(1)
+			}
+			defer s.Close()
+			b, err := s.Recv(context.Background())
+			if err != nil {
+				os.Exit(1)
+			}
+			fmt.Println(s.PID(), string(b))
+		}
+		time.Sleep(time.Minute)
 	case "parent": // leaves a grandchild that is as deaf
 		child := exec.Command(os.Args[0])
 		child.Env = []string{role + "=deaf"}
@@ -189,6 +205,67 @@ func TestStdio(t *testing.T) {
 
 // alive reports whether the process runs; one that only waits to be reaped by
 // whoever inherited it does not.
+// TestPR3_Killed kills a host that has servers with deaf grandchildren.
+func TestPR3_Killed(t *testing.T) {
+	host := exec.Command(os.Args[0])
+	host.Env = []string{role + "=host"}
+	out, err := host.StdoutPipe()
+	if err == nil {
+		err = host.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := bufio.NewReader(out)
+	var pids []int
+	for range 3 {
+		var server, grandchild int
+		if _, err := fmt.Fscanln(in, &server, &grandchild); err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, server, grandchild)
+	}
+	for _, pid := range pids {
+		if !alive(pid) {
+			t.Errorf("process %d is not there before the kill", pid)
+		}
+	}
+	_ = host.Process.Kill()
+	_ = host.Wait()
+	for _, pid := range pids {
+		for range 300 {
+			if !alive(pid) {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if alive(pid) {
+			t.Errorf("process %d is left", pid)
+		}
+	}
+}
+
+func TestReaper(t *testing.T) {
+	t.Run("nil", func(t *testing.T) {
+		var r *Reaper
+		r.add(1)
+		r.remove(1)
+		r.Close()
+	})
+	t.Run("closed while servers live", func(t *testing.T) {
+		var r Reaper
+		s := dial(t, "echo", StdioConfig{Reaper: &r})
+		r.Close()
+		r.Close()
+		if err := s.Send(t.Context(), jsonrpc.Outgoing{Body: []byte("{}")}); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := s.Recv(t.Context()); err != nil || string(b) != "{}" {
+			t.Fatal(string(b), err)
+		}
+	})
+}
+
 func alive(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil || p.Signal(syscall.Signal(0)) != nil {
