@@ -51,7 +51,7 @@ var arrows = map[string][]string{
 
 	"config": {"agent", "catalog", "model", "model/react", "policy", "servers"},
 	"host": {"agent", "catalog", "config", "engine", "engine/local", "model", "model/anthropic", "model/gemini", "model/openai",
-		"model/react", "model/script", "policy", "record", "servers", "servers/oauth", "store", "store/sqlite", "internal/keyring", "internal/patience"},
+		"model/react", "model/script", "policy", "record", "servers", "servers/oauth", "store", "store/sqlite", "transport", "internal/keyring", "internal/patience"},
 
 	"httpapi": {"agent", "engine", "host", "internal/sse"},
 

@@ -38,6 +38,7 @@ import (
 	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/store"
 	"github.com/tenonhq/tenon/store/sqlite"
+	"github.com/tenonhq/tenon/transport"
 )
 
 // Config says what to open. The zero value is a host without servers that keeps
@@ -101,6 +102,7 @@ type Host struct {
 	rules    *policy.Rules
 	policy   string // digest of the rules
 	servers  map[string]*servers.Server
+	reaper   transport.Reaper         // of the servers' processes
 	toolsets map[string]tenon.Toolset // the servers and the caller's own
 	models   *models
 	cassette cassette
@@ -186,7 +188,7 @@ func (h *Host) openServers() error {
 			continue
 		}
 		s := servers.New(name, entry, servers.Options{LookupEnv: h.cfg.LookupEnv, Version: h.cfg.Version, Logger: h.log,
-			Cache: kept, Logs: kept, Live: h.cfg.Live,
+			Cache: kept, Logs: kept, Live: h.cfg.Live, Reaper: &h.reaper,
 			Vault: vault, Learned: h.redactor.Add,
 			// A secret is read when the server that uses it starts, so that one
 			// that is missing harms no other server.
@@ -319,6 +321,7 @@ func (h *Host) Close() error {
 		wg.Go(func() { _ = s.Close() }) // a server that ends badly has nothing more to tell us
 	}
 	wg.Wait()
+	h.reaper.Close()
 	return errors.Join(err, h.cassette.close(), h.leaveStore())
 }
 

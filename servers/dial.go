@@ -131,7 +131,7 @@ func (s *Server) stream(ctx context.Context, cfg Config, attempt int) (mcp.Strea
 				s.log.Debug("stderr", "line", clean(line))
 				s.journal.add("stderr", clean(line))
 			},
-			Logger: s.log,
+			Logger: s.log, Reaper: s.opts.Reaper,
 		})
 		if err != nil {
 			return nil, err

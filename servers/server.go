@@ -35,6 +35,9 @@ type Options struct {
 	Sign oauth.Signer
 	// Learned is told of each token as it comes into use. Nil: nobody is.
 	Learned func(tenon.Secret)
+	// Reaper ends the processes of servers, and what those have started, should ours
+	// die without closing them. Nil: nobody does.
+	Reaper *transport.Reaper
 	// Live asks the server for its tools in any case.
 	Live bool
 	// Changed is called, on a goroutine of the connection, after a server told
