@@ -67,6 +67,10 @@ type ToolResult struct {
 	Name    string    `json:"name"`
 	Content []Content `json:"content"`
 	IsError bool      `json:"is_error,omitempty"`
+	// Found names the tools, by their exposed names, that the model can call from
+	// this result on: it looked for them. In a [Request] each of them is one of its
+	// deferred tools.
+	Found []string `json:"found,omitempty"`
 }
 
 // UserMessage returns a user message of one text.

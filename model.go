@@ -24,9 +24,16 @@ type Model interface {
 
 // Request is one request to a [Model].
 type Request struct {
-	System      string
-	Messages    []*Message
-	Tools       []Tool // exposed names, descriptions, input schemas; empty: no tools key at all
+	System   string
+	Messages []*Message
+	Tools    []Tool // exposed names, descriptions, input schemas; empty: no tools key at all
+	// Finder is the exposed name of the tool with which the model looks for others;
+	// empty: there is none. The last Deferred of Tools were found with it: a result
+	// in Messages names each of them. A wire that can tell the model of them there
+	// leaves what stands before the messages as it was, so that a provider's cache
+	// of it stays good.
+	Finder      string
+	Deferred    int
 	ToolChoice  string // auto (""), any, none, or a tool's exposed name
 	MaxTokens   int    // 0: the model's configured default
 	Temperature *float64

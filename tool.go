@@ -45,6 +45,12 @@ type ToolRules struct {
 	// group, any state.
 	Groups []string `json:"groups,omitzero"`
 	States []string `json:"states,omitzero"`
+	// NextState is the state in which the agent is after a successful call; "": the
+	// call does not move it.
+	NextState string `json:"next_state,omitempty"`
+	// Defer says that a model has to find the tool before it is told of it; false
+	// that it is told at once, nil that the size of all tools decides.
+	Defer *bool `json:"defer,omitempty"`
 	// Options are passed to a model's provider with the tool: provider → JSON object.
 	Options map[string]json.RawMessage `json:"provider_options,omitempty"`
 }

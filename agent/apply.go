@@ -104,6 +104,7 @@ func fullError() *tenon.Error {
 // closeTurn puts the results of the turn's calls into the history.
 func (s *State) closeTurn() {
 	s.add(s.results())
+	s.moveState()
 	s.calls = nil
 }
 
@@ -309,6 +310,7 @@ func (c *call) apply(e tenon.Event) error {
 			o.Result = &tenon.Result{}
 		}
 		c.settle(o.Result)
+		c.result.Found, c.succeeded = o.Found, !o.Result.IsError
 	}
 	return nil
 }

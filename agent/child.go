@@ -81,6 +81,7 @@ type Handoff struct {
 	System     string `json:"system,omitempty"`
 	Tools      string `json:"tools,omitempty"` // digest of the tool snapshot
 	ToolChoice string `json:"tool_choice,omitempty"`
+	State      string `json:"state,omitempty"`
 	React      *React `json:"react,omitempty"`
 	Text       string `json:"text"` // the result of the call, for the model
 }
@@ -160,7 +161,7 @@ func (s *State) takeOver() {
 	s.handoff = nil
 	s.handedTo = h.Agent
 	s.spec.Agent, s.spec.Model, s.spec.System, s.spec.Tools, s.spec.ToolChoice = h.Agent, h.Model, h.System, h.Tools, h.ToolChoice
-	s.spec.React = h.React
+	s.spec.React, s.state, s.found = h.React, h.State, nil
 }
 
 // HandedOver is the agent that the conversation was last handed over to in this run
@@ -180,4 +181,5 @@ func (s *State) ended1(e tenon.Event) {
 		s.made += o.Spent.ToolCalls
 	}
 	s.artifacts = s.artifacts || o.Whole != nil
+	s.addFound(o.Found)
 }

@@ -101,9 +101,9 @@ func (d *Direct) Next() []tenon.Command {
 		return d.done(tenon.RunCancelled, tenon.StopCancelled, tenon.Errorf(tenon.CodeCancelled, "the call was cancelled"))
 	case c.status == proposed:
 		return []tenon.Command{{Step: directStep, Kind: CommandDecide, Idempotent: true,
-			Data: mustJSON(DecideCommand{Call: *c.tool, Tools: d.spec.Tools, Grant: d.spec.By, Propose: true})}}
+			Data: mustJSON(DecideCommand{Call: *c.tool, View: View{Tools: d.spec.Tools}, Grant: d.spec.By, Propose: true})}}
 	case c.status == ready:
-		return []tenon.Command{c.command(Budgets{})}
+		return []tenon.Command{c.command(Budgets{}, nil)}
 	default:
 		return []tenon.Command{{Step: directStep, Kind: tenon.CommandWait, After: c.decision.Expires, Data: mustJSON(c.asking())}}
 	}

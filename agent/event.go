@@ -45,17 +45,16 @@ const (
 // is for a turn's own step, about the model call of that turn (Local is its
 // *Prompt).
 type DecideCommand struct {
+	View
 	Call  tenon.ToolCall `json:"call,omitzero"`
-	Tools string         `json:"tools,omitempty"` // digest of the tool snapshot
 	Grant string         `json:"grant,omitempty"` // who allowed beforehand whatever would ask
 	// Grants are the tools that were allowed for the session: "server/remote" → by
 	// whom.
 	Grants map[string]string `json:"grants,omitempty"`
 	// Budgets are to have room for the step. Beyond says that a person let the run
 	// go on although they have not: what is used is counted and never refused.
-	Budgets   Budgets `json:"budgets,omitzero"`
-	Beyond    bool    `json:"beyond,omitempty"`
-	Artifacts bool    `json:"artifacts,omitempty"` // see Prompt
+	Budgets Budgets `json:"budgets,omitzero"`
+	Beyond  bool    `json:"beyond,omitempty"`
 	// Propose has the call journaled as proposed first; no model did.
 	Propose bool `json:"propose,omitempty"`
 }
@@ -73,7 +72,7 @@ func (c *DecideCommand) GrantFor(server, remote string) string {
 // whether a repeat is safe.
 type Decision struct {
 	Verdict    tenon.Verdict   `json:"verdict"`
-	Kind       string          `json:"kind,omitempty"` // KindAgent, KindHandoff; empty: a tool
+	Kind       string          `json:"kind,omitempty"` // KindAgent, KindHandoff, KindSearch; empty: a tool
 	By         string          `json:"by"`             // policy, catalog (not a tool, bad arguments), or who said so
 	Reason     string          `json:"reason,omitempty"`
 	Policy     string          `json:"policy,omitempty"` // digest of the rules that were read
@@ -85,6 +84,7 @@ type Decision struct {
 	Expires    time.Duration   `json:"expires,omitempty"`           // nanoseconds that a question waits for a person; 0: for ever
 	MaxCalls   int             `json:"max_calls,omitempty"`         // of this tool in the run; 0: no limit
 	MaxSession int             `json:"max_session_calls,omitempty"` // of this tool in the session; 0: no limit
+	NextState  string          `json:"next_state,omitempty"`        // of the agent, after the call has succeeded
 	Refused    *Refusal        `json:"refused,omitempty"`           // by ByBudget: what there is no room for
 }
 
@@ -154,6 +154,7 @@ type ToolCommand struct {
 	Input     *tenon.InputAnswer `json:"input,omitempty"`
 	Budgets   Budgets            `json:"budgets,omitzero"`
 	Round     int                `json:"round,omitempty"` // how often the server asked for input before
+	View      *View              `json:"view,omitempty"`  // of KindSearch: among what it finds
 }
 
 // Outcome is how a tool call ended.
@@ -162,6 +163,7 @@ type Outcome struct {
 	Source   string        `json:"source,omitempty"` // "" for a call
 	Spent    *Summary      `json:"spent,omitempty"`  // by the agent that was called
 	Whole    *Artifact     `json:"whole,omitempty"`  // the text that Result holds only a part of
+	Found    []string      `json:"found,omitempty"`  // tools that the model can call from here on
 	Duration time.Duration `json:"duration_ns,omitempty"`
 }
 
@@ -190,14 +192,13 @@ type Steer struct {
 // Prompt is what a model is to be asked. It shares the messages with the state
 // it came from; they never change.
 type Prompt struct {
+	View
 	Model      string
 	System     string
 	Messages   []*tenon.Message
-	Tools      string // digest of the tool snapshot; empty: no tools
 	ToolChoice string
 	React      *React    // nil: the model calls tools itself
 	Deadline   time.Time // when the run's time is up; zero: never
-	Artifacts  bool      // there is a result that the model can read piece by piece
 	Budgets    Budgets   // that the request is charged to
 	Tokens     int       // an estimate of what the request comes to, without tools
 }

@@ -59,10 +59,9 @@ func (s *State) Prompt() *Prompt {
 		Model:      s.spec.Model,
 		System:     s.spec.System,
 		Messages:   messages,
-		Tools:      s.spec.Tools,
+		View:       s.View(),
 		ToolChoice: s.spec.ToolChoice,
 		React:      s.spec.React,
-		Artifacts:  s.artifacts,
 		Budgets:    s.spec.Budgets,
 		Tokens:     s.tokensNow(),
 	}
@@ -90,8 +89,8 @@ func (s *State) nextCalls() []tenon.Command {
 		switch c.status {
 		case proposed:
 			cmds = append(cmds, tenon.Command{Step: c.step, Kind: CommandDecide, Idempotent: true,
-				Data: mustJSON(DecideCommand{Call: *c.tool, Tools: s.spec.Tools, Grant: s.spec.Grant, Grants: s.grants,
-					Budgets: s.spec.Budgets, Beyond: s.beyond, Artifacts: s.artifacts})})
+				Data: mustJSON(DecideCommand{Call: *c.tool, View: s.View(), Grant: s.spec.Grant, Grants: s.grants,
+					Budgets: s.spec.Budgets, Beyond: s.beyond})})
 		case waiting, asking:
 			cmds = append(cmds, tenon.Command{Step: c.step, Kind: tenon.CommandWait, After: c.decision.Expires, Data: mustJSON(c.asking())})
 		case delegated: // what the child waits for has an end of its own
@@ -103,10 +102,14 @@ func (s *State) nextCalls() []tenon.Command {
 				continue
 			}
 			free--
-			if c.decision.Kind != "" {
+			switch c.decision.Kind {
+			case "":
+				cmds = append(cmds, c.command(s.spec.Budgets, nil))
+			case KindSearch:
+				v := s.View()
+				cmds = append(cmds, c.command(s.spec.Budgets, &v))
+			default:
 				cmds = append(cmds, s.childCommand(c))
-			} else {
-				cmds = append(cmds, c.command(s.spec.Budgets))
 			}
 		}
 	}
@@ -116,10 +119,10 @@ func (s *State) nextCalls() []tenon.Command {
 	return cmds
 }
 
-func (c *call) command(b Budgets) tenon.Command {
+func (c *call) command(b Budgets, v *View) tenon.Command {
 	return tenon.Command{Step: c.step, Kind: CommandTool, Idempotent: c.decision.Idempotent, After: c.delay,
 		Data: mustJSON(ToolCommand{Name: c.tool.Name, Server: c.decision.Server, Remote: c.decision.Remote,
-			Arguments: c.decision.Arguments, Timeout: c.decision.Timeout, Input: c.input, Budgets: b, Round: c.rounds})}
+			Arguments: c.decision.Arguments, Timeout: c.decision.Timeout, Input: c.input, Budgets: b, Round: c.rounds, View: v})}
 }
 
 func (c *call) asking() Asking {

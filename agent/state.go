@@ -25,6 +25,8 @@ type Spec struct {
 	Policy     string        `json:"policy,omitempty"` // digest of the rules when the run began
 	Grant      string        `json:"grant,omitempty"`  // who allowed beforehand whatever would ask, such as "--yes"
 	ToolChoice string        `json:"tool_choice,omitempty"`
+	State      string        `json:"state,omitempty"`       // in which the agent begins
+	StateAsked bool          `json:"state_asked,omitempty"` // State stands above the one that the conversation was in
 	MaxTurns   int           `json:"max_turns"`
 	Parallel   int           `json:"parallel_tools"`
 	Timeout    time.Duration `json:"run_timeout,omitempty"` // nanoseconds; 0: none
@@ -90,6 +92,7 @@ type call struct {
 	rounds    int             // how often the server asked for input
 	input     *tenon.InputAnswer
 	result    *tenon.ToolResult
+	succeeded bool // the tool answered, and not with an error
 
 	questions []*question // that are open while it runs
 }
@@ -126,6 +129,8 @@ type State struct {
 	refused   bool             // a call was over the limit
 	reserved  int              // the last turn whose model call the budgets have room for
 	over      *Refusal         // what a budget had no room for
+	state     string           // see View
+	found     []string         // see View
 	artifacts bool             // there is a result that the model can read piece by piece
 	handedTo  string           // the agent that has taken over
 	handoff   *Handoff         // who takes over after this turn
@@ -143,10 +148,10 @@ type State struct {
 func New(spec Spec, parent *State) *State {
 	limits := Limits{MaxTurns: spec.MaxTurns, ParallelTools: spec.Parallel}.WithDefaults()
 	spec.MaxTurns, spec.Parallel, spec.Compaction = limits.MaxTurns, limits.ParallelTools, spec.Compaction.WithDefaults()
-	s := &State{spec: spec, turn: 1, lastTurn: spec.MaxTurns}
+	s := &State{spec: spec, turn: 1, lastTurn: spec.MaxTurns, state: beginState(spec, parent)}
 	if parent != nil {
 		s.messages, s.history = parent.Messages(), parent.History()
-		s.known, s.knownAt, s.artifacts = parent.known, parent.knownAt, parent.artifacts
+		s.known, s.knownAt, s.artifacts, s.found = parent.known, parent.knownAt, parent.artifacts, parent.found
 		if parent.handedTo == spec.Agent {
 			s.handedTo = parent.handedTo
 		}

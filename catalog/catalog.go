@@ -148,20 +148,30 @@ func (s *Snapshot) Filter(include, exclude []string) *Snapshot {
 	if len(exclude) == 0 && (len(include) == 0 || slices.Contains(include, "*")) {
 		return s
 	}
-	match := func(globs []string, name string) bool {
-		return slices.ContainsFunc(globs, func(g string) bool { return glob(g, name) })
-	}
-	return s.only(func(t *tenon.Tool) bool {
-		return (len(include) == 0 || match(include, t.Name)) && !match(exclude, t.Name)
+	return s.Only(func(t *tenon.Tool) bool {
+		return (len(include) == 0 || Match(include, t.Name)) && !Match(exclude, t.Name)
 	})
+}
+
+// Match reports whether one of the globs lets a name through.
+func Match(globs []string, name string) bool {
+	return slices.ContainsFunc(globs, func(g string) bool { return glob(g, name) })
 }
 
 // IsVisible reports whether an agent that asks for groups sees a tool in a state:
 // it has one of the groups ("*" asks for all; a tool without groups of its own is
 // in [tenon.DefaultGroup]) and is visible in that state.
 func IsVisible(t *tenon.Tool, groups []string, state string) bool {
-	return inGroups(t.Rules.Groups, groups) && (len(t.Rules.States) == 0 || slices.Contains(t.Rules.States, state))
+	return InGroups(t, groups) && InState(t, state)
 }
+
+// InState is the half of [IsVisible] that changes while an agent works.
+func InState(t *tenon.Tool, state string) bool {
+	return len(t.Rules.States) == 0 || slices.Contains(t.Rules.States, state)
+}
+
+// InGroups is the half of [IsVisible] that stays.
+func InGroups(t *tenon.Tool, asked []string) bool { return inGroups(t.Rules.Groups, asked) }
 
 func inGroups(own, asked []string) bool {
 	switch {
@@ -173,8 +183,8 @@ func inGroups(own, asked []string) bool {
 	return slices.ContainsFunc(own, func(g string) bool { return slices.Contains(asked, g) })
 }
 
-// only returns the snapshot with the tools that are wanted.
-func (s *Snapshot) only(want func(*tenon.Tool) bool) *Snapshot {
+// Only returns the snapshot with the tools that are wanted.
+func (s *Snapshot) Only(want func(*tenon.Tool) bool) *Snapshot {
 	out := 0
 	for out < len(s.tools) && want(&s.tools[out]) {
 		out++
@@ -187,6 +197,18 @@ func (s *Snapshot) only(want func(*tenon.Tool) bool) *Snapshot {
 		if want(&s.tools[i]) {
 			tools = append(tools, s.tools[i])
 		}
+	}
+	n := newSnapshot(tools)
+	n.shelves = s.shelves
+	return n
+}
+
+// With returns the snapshot with every tool as change leaves its copy. It must not
+// change a tool's name or what it points to.
+func (s *Snapshot) With(change func(*tenon.Tool)) *Snapshot {
+	tools := slices.Clone(s.tools)
+	for i := range tools {
+		change(&tools[i])
 	}
 	n := newSnapshot(tools)
 	n.shelves = s.shelves

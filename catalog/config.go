@@ -54,6 +54,10 @@ type Tool struct {
 	Groups []string `yaml:"groups" default:"[default]"`
 	// States of the agent in which the tool is visible; "*" is every state.
 	States []string `yaml:"states" default:"[\"*\"]"`
+	// State in which the agent is after a successful call of the tool.
+	NextState string `yaml:"next_state" default:"unchanged"`
+	// true: the model is told of the tool only when it has found it with `find_tools`; false: at once, however many tools there are.
+	Defer *bool `yaml:"defer" default:"server's"`
 	// Options passed on with the tool: provider -> object.
 	ProviderOptions map[string]json.RawMessage `yaml:"provider_options" default:"{}"`
 	// Rules for this tool; stands above all other blocks.
@@ -96,6 +100,27 @@ func (t Tool) WithDefaults(name string) Tool {
 
 // IsEnabled reports whether the tool is offered.
 func (t Tool) IsEnabled() bool { return t.Enabled == nil || *t.Enabled }
+
+// Search is the block `tool_search`: from when on a model looks for tools instead
+// of being told of all of them.
+type Search struct {
+	// Estimated tokens of all tools of an agent from which on the model is not told of them but gets the tool `find_tools`, with which it finds those that it needs. Tools with `defer: false` it is told of in any case. More tools than the model's provider takes in one request have the same effect. 0: only tools with `defer: true` have to be found.
+	Threshold *int `yaml:"threshold" default:"20000" min:"0"`
+	// Globs on exposed names of tools that the model is told of in any case.
+	Always []string `yaml:"always" default:"[]"`
+	// Tools that one search finds, at most.
+	Results int `yaml:"results" default:"8" min:"1" max:"20"`
+}
+
+// WithDefaults returns the block with the values that are absent filled in.
+func (s Search) WithDefaults() Search {
+	if s.Threshold == nil {
+		n := 20_000
+		s.Threshold = &n
+	}
+	s.Results = cmp.Or(s.Results, 8)
+	return s
+}
 
 // Naming says under which names a server's tools are exposed.
 type Naming struct {

@@ -19,7 +19,7 @@ import (
 //  2. hidden characters in texts are made visible
 //  3. the schema becomes one of an object
 //  4. annotations of a server that is not trusted are dropped; its provider
-//     options are put on
+//     options and its defer are put on
 //  5. naming.template gives the name
 //  6. transform, entry by entry
 //  7. the entry of `tools`: name, title, description, arguments, annotations, rules
@@ -38,6 +38,7 @@ type Source struct {
 	Transform []Transform
 	Simple    bool // only plain parameters
 	Options   map[string]json.RawMessage
+	Defer     *bool           // its tools have to be found; nil: the size of all tools decides
 	Entries   map[string]Tool // entries of `tools` about this server, by exposed name
 	Tools     []tenon.Tool
 }
@@ -302,7 +303,7 @@ func (c *shaper) server() string {
 	if !c.src.Trusted {
 		c.t.Annotations = tenon.Annotations{}
 	}
-	c.t.Rules.Options = c.src.Options
+	c.t.Rules.Options, c.t.Rules.Defer = c.src.Options, c.src.Defer
 	return ""
 }
 

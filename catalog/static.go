@@ -33,6 +33,10 @@ func (c *shaper) overlay() string {
 	if !slices.Contains(e.States, "*") {
 		r.States = slices.Clone(e.States)
 	}
+	r.NextState = e.NextState
+	if e.Defer != nil {
+		r.Defer = e.Defer
+	}
 	r.Options = mergeOptions(r.Options, e.ProviderOptions)
 	if len(e.Arguments) == 0 && len(e.Schema) == 0 || e.ArgumentsMode == ArgumentsIgnore {
 		return ""

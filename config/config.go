@@ -35,6 +35,8 @@ type Config struct {
 	Servers map[string]servers.Config `yaml:"servers"`
 	// What is said about single tools; the key is the name that the model sees.
 	Tools map[string]catalog.Tool `yaml:"tools"`
+	// From when on a model looks for tools instead of being told of all of them.
+	ToolSearch catalog.Search `yaml:"tool_search"`
 	// Language models. The first one is the default.
 	Models map[string]model.Config `yaml:"models"`
 	// File of prices that go over the built-in ones, in the form that `tenon models prices` prints.

@@ -43,9 +43,9 @@ var bounds = map[string][2]float64{
 var laterKeys = map[string][]string{
 	"config.Config": {"profile", "tool_tables", "tables", "engine", "serve", "mcpServers"},
 	"servers.Config": {"encoding", "prompts_as_tools", "share",
-		"is_retrieval", "registry_name", "defer"},
+		"is_retrieval", "registry_name"},
 	"config.SecretSource": {"keyring", "prompt", "password"},
-	"catalog.Tool":        {"next_state", "defer", "path", "request", "template", "model"},
+	"catalog.Tool":        {"path", "request", "template", "model"},
 	"policy.Block":        {"rate", "cache", "redact", "cost"},
 	"policy.Config":       {"commands", "urls", "groups", "pins", "env_unresolved", "literal_secrets"},
 	"agent.Config": {"data_inputs", "data_message_prefix",

@@ -27,6 +27,8 @@ func kindOf(t *tenon.Tool) string {
 		return agent.KindAgent
 	case handoffServer:
 		return agent.KindHandoff
+	case finderServer:
+		return agent.KindSearch
 	}
 	return ""
 }
@@ -58,7 +60,7 @@ func (h *Host) openAgents() {
 			// What such an agent does is asked about call by call.
 			Annotations: tenon.Annotations{ReadOnly: &yes, Destructive: &no}}
 	}
-	h.toolsets[artifactServer] = newArtifactTools(h)
+	h.toolsets[artifactServer], h.toolsets[finderServer] = newArtifactTools(h), newFinder()
 	asked, handed := map[string]tenon.Tool{}, map[string]tenon.Tool{}
 	for name, t := range h.config.Tools {
 		if t = t.WithDefaults(name); t.Kind == catalog.KindAgent {
@@ -79,21 +81,23 @@ func (h *Host) openAgents() {
 	}
 }
 
-// visible leaves in a snapshot what an agent sees: what its globs, its groups and
-// its state say, the handoffs
-// that it may make and no others, and never itself.
+// visible leaves in a snapshot what an agent sees in one state or another: what its
+// globs and its groups say, the handoffs that it may make and no others, and never
+// itself.
 func visible(s *catalog.Snapshot, name string, a agent.Config) *catalog.Snapshot {
 	include, exclude := a.Tools.Include, slices.Clone(a.Tools.Exclude)
 	for _, t := range s.Tools() {
 		to, handoff := strings.CutPrefix(t.Remote, handoffPrefix)
 		switch {
-		case t.Server == artifactServer && len(include) > 0:
-			include = append(slices.Clip(include), literal(t.Name))
+		case isOwn(t.Server):
+			if len(include) > 0 {
+				include = append(slices.Clip(include), literal(t.Name))
+			}
 		case t.Server == handoffServer && handoff && slices.Contains(a.Handoffs, to):
 			if len(include) > 0 {
 				include = append(slices.Clip(include), literal(t.Name))
 			}
-		case t.Server != handoffServer && !catalog.IsVisible(&t, a.Groups, a.State), t.Server == handoffServer, t.Server == catalog.AgentServer && t.Remote == name:
+		case t.Server != handoffServer && !catalog.InGroups(&t, a.Groups), t.Server == handoffServer, t.Server == catalog.AgentServer && t.Remote == name:
 			exclude = append(exclude, literal(t.Name))
 		}
 	}

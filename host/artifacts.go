@@ -9,7 +9,6 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
-	"github.com/tenonhq/tenon/catalog"
 )
 
 // The tool with which a model reads a result that was too large to be given whole.
@@ -82,30 +81,6 @@ func (t artifactTools) Call(ctx context.Context, c tenon.Call) (*tenon.Result, e
 		note = fmt.Sprintf("[bytes %d to %d of %d; go on with offset %d]", args.Offset, end, len(text), end)
 	}
 	return &tenon.Result{Content: []tenon.Content{tenon.Text(piece + "\n" + note)}}, nil
-}
-
-// toolsFor returns the tools that a run began with, the reader only where there is
-// something to read.
-func (h *Host) toolsFor(ctx context.Context, digest string, artifacts bool) (*catalog.Snapshot, error) {
-	all, err := h.snapshot(ctx, digest)
-	if err != nil || artifacts {
-		return all, err
-	}
-	key := digest + " without " + artifactServer
-	h.mu.Lock()
-	plain, ok := h.snapshots[key]
-	h.mu.Unlock()
-	if ok {
-		return plain, nil
-	}
-	plain = all
-	for _, t := range all.Tools() {
-		if t.Server == artifactServer {
-			plain = all.Filter(nil, []string{literal(t.Name)})
-		}
-	}
-	h.remember(key, plain)
-	return plain, nil
 }
 
 // find lists the places of a text within another, from a byte on.

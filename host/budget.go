@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/store"
 )
@@ -162,8 +163,10 @@ func (h *Host) modelUse(ctx context.Context, p *agent.Prompt) use {
 		out = c.MaxTokens
 	}
 	in := p.Tokens + len(p.System)/4
-	if snapshot, err := h.snapshot(ctx, p.Tools); err == nil {
-		in += len(snapshot.Encode()) / 4
+	if req, err := h.request(ctx, p); err == nil {
+		for i := range req.Tools {
+			in += catalog.Tokens(&req.Tools[i])
+		}
 	}
 	return use{turns: 1, tokens: in + out, cost: h.cost(ctx, p.Model, tenon.Usage{Input: in, Output: out})}
 }

@@ -158,7 +158,7 @@ func (h *Host) doHandoff(ctx context.Context, run string, a engine.Attempt) ([]t
 		return []tenon.Event{h.failed(a.Step, err, false, 0)}, nil
 	}
 	return []tenon.Event{{Step: a.Step, Kind: agent.EventHandoff, Data: encode(agent.Handoff{Agent: name, Model: spec.Model, System: spec.System,
-		Tools: spec.Tools, ToolChoice: spec.ToolChoice, React: spec.React, Text: "The conversation is handed over to you, " + name + ". Go on with it."})}}, nil
+		Tools: spec.Tools, ToolChoice: spec.ToolChoice, State: spec.State, React: spec.React, Text: "The conversation is handed over to you, " + name + ". Go on with it."})}}, nil
 }
 
 // callerOf takes the id of a called run apart: the run that called it, and the step.

@@ -37,7 +37,7 @@ func (h *Host) doDecide(ctx context.Context, run string, a engine.Attempt) ([]te
 // tool before, and the budgets, in this order.
 func (h *Host) decideCall(ctx context.Context, a engine.Attempt, c *agent.DecideCommand) (agent.Decision, error) {
 	d := agent.Decision{Policy: h.policy}
-	snapshot, err := h.toolsFor(ctx, c.Tools, c.Artifacts || c.Propose)
+	snapshot, err := h.inView(ctx, c.View, c.Propose)
 	if err != nil {
 		return d, err
 	}
@@ -47,7 +47,7 @@ func (h *Host) decideCall(ctx context.Context, a engine.Attempt, c *agent.Decide
 		d.Arguments = json.RawMessage("{}")
 	}
 	if t != nil {
-		d.Server, d.Remote, d.Kind = t.Server, t.Remote, kindOf(t)
+		d.Server, d.Remote, d.Kind, d.NextState = t.Server, t.Remote, kindOf(t), t.Rules.NextState
 	}
 	if call.Warning != nil {
 		h.log.Warn("the arguments are sent as they are: "+call.Warning.Error(), "step", a.Step, "server", t.Server)
@@ -56,7 +56,7 @@ func (h *Host) decideCall(ctx context.Context, a engine.Attempt, c *agent.Decide
 		d.Verdict, d.By, d.Reason = tenon.Deny, agent.ByCatalog, err.Error()
 		return d, nil
 	}
-	o := h.rules.Judge(h.facts(a.Row, t, d.Arguments))
+	o := h.rules.Judge(h.facts(a.Row, c.State, t, d.Arguments))
 	d.Verdict, d.By, d.Reason, d.Idempotent, d.Timeout = o.Verdict, agent.ByPolicy, o.Reason, o.Idempotent, o.Timeout
 	d.Expires, d.MaxCalls, d.MaxSession = o.Expires, o.MaxCalls.Run, o.MaxCalls.Session
 	if d.Verdict == tenon.Ask {
@@ -110,8 +110,8 @@ const (
 )
 
 // facts are what rules look at.
-func (h *Host) facts(run tenon.Run, t *tenon.Tool, args json.RawMessage) *policy.Facts {
-	return &policy.Facts{Tool: t, Arguments: args, Agent: run.Agent, Principal: string(principalOf(run))}
+func (h *Host) facts(run tenon.Run, state string, t *tenon.Tool, args json.RawMessage) *policy.Facts {
+	return &policy.Facts{Tool: t, Arguments: args, Agent: run.Agent, Principal: string(principalOf(run)), State: state}
 }
 
 // allowedBefore says who allowed a tool for this run, for its session or for good,

@@ -45,7 +45,7 @@ func (h *Host) doModel(ctx context.Context, run string, a engine.Attempt, emit f
 	if err != nil {
 		return []tenon.Event{h.failed(a.Step, err, false, 0)}, nil
 	}
-	snapshot, err := h.toolsFor(ctx, p.Tools, p.Artifacts)
+	req, err := h.request(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,6 @@ func (h *Host) doModel(ctx context.Context, run string, a engine.Attempt, emit f
 		ctx, cancel = context.WithDeadline(ctx, p.Deadline)
 		defer cancel()
 	}
-	req := &tenon.Request{System: p.System, Messages: p.Messages, Tools: h.offeredIn(snapshot, p), ToolChoice: p.ToolChoice}
 	h.log.Info("Sending request to provider: "+m.Name(), "run", run, "step", a.Step, "tools", len(req.Tools))
 	start := time.Now()
 	r, err := h.generate(ctx, m, req, run, a.Step, emit)
@@ -140,6 +139,9 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 	asks := &questioner{h: h, run: run, attempt: a, command: c, config: h.answersOf(c.Server), limit: limit}
 	h.log.Info("Executing tool: "+c.Name, "run", run, "step", a.Step, "server", c.Server)
 	start := time.Now()
+	if c.View != nil {
+		return h.doFind(ctx, a, &c)
+	}
 	r, err := s.Call(ctx, tenon.Call{
 		Tool: c.Remote, Arguments: c.Arguments, Key: run + "/" + a.Step, Input: c.Input, Ask: asks.ask,
 		Progress: func(p tenon.Progress) {

@@ -117,6 +117,7 @@ type Host struct {
 	sources   map[string]catalog.Source    // how each server's tools are taken; never changes
 	shelves   map[string]shelved           // what each server offered last
 	last      merge
+	tolds     map[string]told     // the tools of requests, by what they depend on
 	stored    map[string]struct{} // digests of those that are known to be in the store
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
-	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/model/react"
 )
 
@@ -81,15 +80,6 @@ func (h *Host) modelOf(ctx context.Context, p *agent.Prompt) (opened, error) {
 	return m, nil
 }
 
-// offeredIn returns the tools as the model of a prompt takes them: in a text loop
-// all of them, as they are.
-func (h *Host) offeredIn(s *catalog.Snapshot, p *agent.Prompt) []tenon.Tool {
-	if p.React != nil {
-		return s.Tools()
-	}
-	return h.offered(s, p.Model)
-}
-
 // Prompt returns the first request that a question would lead to, as the model
 // would get it, and asks nothing. A question without text is possible, and no model
 // is needed. Errors: those of [Host.Start].
@@ -129,13 +119,9 @@ func (h *Host) Prompt(ctx context.Context, q Question) (*tenon.Request, []Proble
 		return nil, problems, err
 	}
 	p := agent.New(spec, parent).Prompt()
-	snapshot, err := h.toolsFor(ctx, p.Tools, p.Artifacts)
-	if err != nil {
-		return nil, problems, err
-	}
-	req := &tenon.Request{System: p.System, Messages: p.Messages, Tools: h.offeredIn(snapshot, p), ToolChoice: p.ToolChoice}
-	if p.React == nil {
-		return req, problems, nil
+	req, err := h.request(ctx, p)
+	if err != nil || p.React == nil {
+		return req, problems, err
 	}
 	prompt, err := h.prompts.get(*p.React)
 	if err != nil {

@@ -28,6 +28,8 @@ type Question struct {
 	History    []*tenon.Message
 	ToolChoice string          // auto, any, none or an exposed name; empty: the agent's
 	MaxTurns   int             // 0: the agent's
+	Groups     []string        // groups of tools that are asked for; nil: the agent's
+	State      string          // state in which the agent begins; empty: that of the conversation, else the agent's
 	Mode       string          // native or react; empty: the agent's
 	Principal  tenon.Principal // whose run it is; empty: the local user's
 	// Grant, if set, allows beforehand what would ask; it is who the journal
@@ -106,6 +108,10 @@ func (h *Host) agentSpec(ctx context.Context, name string, a agent.Config, q Que
 		MaxCost: tenon.Dollars(a.Limits.Cost), MaxDepth: a.Limits.MaxDepth, Budgets: h.config.Budgets, Compaction: a.Compaction,
 		Expires: h.config.Policy.Defaults.Expires}
 	spec.ToolChoice = cmp.Or(q.ToolChoice, spec.ToolChoice)
+	spec.State, spec.StateAsked = cmp.Or(q.State, a.State), q.State != ""
+	if q.Groups != nil {
+		a.Groups = q.Groups
+	}
 	spec.MaxTurns = cmp.Or(q.MaxTurns, spec.MaxTurns)
 	var err error
 	if spec.Model, err = h.models.choose(ctx, q.Model, a.Model); err != nil {
@@ -174,7 +180,7 @@ func checkChoice(choice string, snapshot *catalog.Snapshot) error {
 // offer puts the agent's tools into the spec, unless it is to have none; it
 // returns their snapshot, nil for none.
 func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agent.Spec) (*catalog.Snapshot, []Problem, error) {
-	if q.NoTools || !a.Tools.IsEnabled() || len(h.toolsets) <= 1 {
+	if q.NoTools || !a.Tools.IsEnabled() || h.hasNoTools() {
 		return nil, nil, nil
 	}
 	if spec.React == nil && !h.models.takesTools(spec.Model) {
@@ -185,12 +191,9 @@ func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agen
 	if err != nil {
 		return nil, problems, err
 	}
-	seen := h.sight(snapshot, spec.Agent, a)
+	seen := h.sight(snapshot, spec.Agent, a, spec.Model)
 	snapshot = seen.tools
-	n := len(h.offered(snapshot, spec.Model))
-	if seen.reader {
-		n-- // the reader is offered when there is something to read
-	}
+	n := len(h.offered(snapshot, spec.Model)) - seen.own
 	h.log.Info("MCP orchestration enabled: " + strconv.Itoa(n) + " tools available")
 	if n == 0 {
 		snapshot = nil

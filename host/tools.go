@@ -5,6 +5,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -28,7 +29,7 @@ type Problem struct {
 // The error has code unreachable if a required server cannot be reached.
 func (h *Host) Tools(ctx context.Context, names ...string) (*catalog.Snapshot, []Problem, error) {
 	if len(names) == 0 {
-		names = slices.DeleteFunc(slices.Sorted(maps.Keys(h.toolsets)), func(n string) bool { return n == artifactServer })
+		names = slices.DeleteFunc(slices.Sorted(maps.Keys(h.toolsets)), isOwn)
 	}
 	type answer struct {
 		tools []tenon.Tool
@@ -114,18 +115,21 @@ type merge struct {
 	shelves  []*catalog.Shelf
 	snapshot *catalog.Snapshot
 	problems []error
-	sights   map[string]sight // of each agent; under the host's lock
+	sights   map[string]sight // of each agent, its groups and the bound of its model's provider; under the host's lock
 }
 
 // sight is what an agent sees of all tools.
 type sight struct {
-	tools  *catalog.Snapshot
-	reader bool // the tool that reads artifacts is among them
+	tools *catalog.Snapshot
+	own   int // of these, tools that are offered only where there is a use for them
 }
 
 // sight returns what an agent sees of a snapshot. It is looked for among all tools
 // once, not for each run.
-func (h *Host) sight(s *catalog.Snapshot, name string, a agent.Config) sight {
+func (h *Host) sight(s *catalog.Snapshot, name string, a agent.Config, model string) sight {
+	most := catalog.MaxTools(h.dialect(model))
+	of := name
+	name += "\x00" + strconv.Itoa(most) + "\x00" + strings.Join(a.Groups, "\x00")
 	h.mu.Lock()
 	last := h.last
 	seen, ok := last.sights[name]
@@ -133,11 +137,18 @@ func (h *Host) sight(s *catalog.Snapshot, name string, a agent.Config) sight {
 	if ok && last.snapshot == s {
 		return seen
 	}
-	seen = sight{tools: visible(s, name, a)}
-	seen.reader = slices.ContainsFunc(seen.tools.Tools(), func(t tenon.Tool) bool { return t.Server == artifactServer })
+	seen = sight{tools: h.deferring(visible(s, of, a), most)}
+	for _, t := range seen.tools.Tools() {
+		if isOwn(t.Server) {
+			seen.own++
+		}
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.last.snapshot == s {
+		if len(h.last.sights) >= maxSnapshots {
+			clear(h.last.sights)
+		}
 		h.last.sights[name] = seen
 	}
 	return seen
@@ -153,7 +164,7 @@ func (h *Host) openSources() error {
 		if ok {
 			s = catalog.Source{Server: name, About: entry.Title + " " + entry.Description, Trusted: entry.IsTrusted(), Static: !entry.LoadsTools(), Include: entry.Include,
 				Exclude: entry.Exclude, Naming: entry.Naming, Transform: entry.Transform, Simple: entry.Schema.Types == catalog.TypesSimple,
-				Options: entry.ProviderOptions}
+				Options: entry.ProviderOptions, Defer: entry.Defer}
 		}
 		if entry.Where != "" {
 			var err error
@@ -182,15 +193,20 @@ func (h *Host) openSources() error {
 // offered returns the tools as the provider of a model takes them. One that it
 // would refuse would cost the whole request, so it is left out, and told of.
 func (h *Host) offered(s *catalog.Snapshot, name string) []tenon.Tool {
-	provider, _, _ := strings.Cut(name, "/")
-	if c, ok := h.config.Models[name]; ok {
-		provider = c.Provider
-	}
-	tools, out := s.For(Dialect(provider))
+	tools, out := s.For(h.dialect(name))
 	for _, w := range out {
 		h.log.Warn("a tool is not offered: "+w.Reason, "server", w.Server, "tool", w.Remote, "model", name)
 	}
 	return tools
+}
+
+// dialect is the name of the schema rules that hold for a model.
+func (h *Host) dialect(model string) string {
+	provider, _, _ := strings.Cut(model, "/")
+	if c, ok := h.config.Models[model]; ok {
+		provider = c.Provider
+	}
+	return Dialect(provider)
 }
 
 // Dialect returns the name of the schema rules that hold for a provider; see

@@ -3,6 +3,7 @@ package model
 import (
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -32,6 +33,10 @@ type Quirks struct {
 	// EncryptedReasoning asks the Responses API for reasoning that can go back
 	// although nothing is kept there; models that do not reason refuse the wish.
 	EncryptedReasoning bool
+	// ToolSearch tells the model of tools that it has found in the results that name
+	// them (Anthropic's tool_reference, the Responses API's tool_search_output), so
+	// that the tools at the beginning of a request stay as they are.
+	ToolSearch bool
 }
 
 // QuirkConfig is models.NAME.quirks: it overrides the table for servers that
@@ -55,6 +60,8 @@ type QuirkConfig struct {
 	CallIDs *int `yaml:"call_ids" min:"0" max:"64" default:"provider's"`
 	// true: ask for encrypted reasoning, which goes back with the next request (`api: responses`).
 	EncryptedReasoning *bool `yaml:"encrypted_reasoning" default:"provider's, by the model's name"`
+	// true: tools that the model has found are told of where it found them, as Anthropic's own API and OpenAI's (`api: responses`) can; false: they stand behind the others in the list of tools.
+	ToolSearch *bool `yaml:"tool_search" default:"provider's, by the model's name"`
 }
 
 // The members for reasoning in the chat format, in the order they are looked for.
@@ -122,9 +129,13 @@ func (c Config) ResolvedQuirks() Quirks {
 		q.Audio = true
 	case "anthropic":
 		q.Cache = name == "api.anthropic.com"
+		q.ToolSearch = q.Cache && refersToTools(c.Model)
 	}
 	if s := serverOf(c.Provider, name); s != nil && s.change != nil {
 		s.change(&q)
+	}
+	if c.API == APIResponses && name == "api.openai.com" {
+		q.ToolSearch = searchesTools(c.Model)
 	}
 	if !reasons(c.Model) {
 		q.EncryptedReasoning = false
@@ -143,7 +154,7 @@ func (c Config) ResolvedQuirks() Quirks {
 		to   *bool
 		from *bool
 	}{{&q.StreamOptions, o.StreamOptions}, {&q.Images, o.Images}, {&q.Audio, o.Audio}, {&q.Cache, o.Cache},
-		{&q.NeedReasoning, o.NeedReasoning}, {&q.EncryptedReasoning, o.EncryptedReasoning}} {
+		{&q.NeedReasoning, o.NeedReasoning}, {&q.EncryptedReasoning, o.EncryptedReasoning}, {&q.ToolSearch, o.ToolSearch}} {
 		if f.from != nil {
 			*f.to = *f.from
 		}
@@ -174,4 +185,30 @@ func reasons(name string) bool {
 		}
 	}
 	return !strings.Contains(name, "-chat")
+}
+
+// refersToTools reports whether a model of Anthropic's takes tool_reference, by its
+// name: all do but those before version 4.5.
+func refersToTools(name string) bool {
+	for _, old := range []string{"claude-1", "claude-2", "claude-3", "claude-instant", "claude-haiku-4-5",
+		"claude-opus-4-0", "claude-opus-4-1", "claude-opus-4-2", "claude-sonnet-4-0", "claude-sonnet-4-2"} { // -4-2: the date of version 4
+		if strings.HasPrefix(name, old) {
+			return false
+		}
+	}
+	return strings.HasPrefix(name, "claude-")
+}
+
+// searchesTools reports whether a model of OpenAI's has the tool search that a
+// client answers, by its name: gpt-5.4 and later.
+func searchesTools(name string) bool {
+	rest, ok := strings.CutPrefix(name, "gpt-")
+	if !ok || strings.Contains(name, "-chat") {
+		return false
+	}
+	version, _, _ := strings.Cut(rest, "-")
+	major, minor, _ := strings.Cut(version, ".")
+	a, err := strconv.Atoi(major)
+	b, _ := strconv.Atoi(minor) // none: 0
+	return err == nil && (a > 5 || a == 5 && b >= 4)
 }

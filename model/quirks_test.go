@@ -79,6 +79,7 @@ switches for a server that is not in the table. What is borne needs no switch: i
 		add(q.NeedReasoning, "need_reasoning: true")
 		add(q.CallIDs != 0, "call_ids: %d", q.CallIDs)
 		add(q.EncryptedReasoning, "encrypted_reasoning: true")
+		add(q.ToolSearch, "tool_search: true")
 		by := s.Host
 		if by == "" {
 			by = "provider `" + s.Provider + "`"

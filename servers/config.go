@@ -138,6 +138,8 @@ type Config struct {
 	Schema catalog.Schema `yaml:"schema"`
 	// Options passed on with each of its tools: provider -> object.
 	ProviderOptions map[string]json.RawMessage `yaml:"provider_options" default:"{}"`
+	// true: the model is told of the tools only when it has found them with `find_tools`; false: at once, however many tools there are.
+	Defer *bool `yaml:"defer" default:"by tool_search"`
 	// false: one call at a time.
 	Parallel *bool `yaml:"parallel" default:"true"`
 	// Discover tools; false: only those that `tools` names.

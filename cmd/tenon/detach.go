@@ -47,7 +47,7 @@ func (a *app) detach(ctx context.Context, q *asking, key, text string) error {
 		return err
 	}
 	defer client.Close()
-	r := httpapi.StartRequest{Question: text, Agent: q.agent, Session: q.session, Fork: q.fork, NoTools: q.noTools, ToolChoice: q.toolChoice, MaxTurns: q.maxTurns, Mode: q.mode}
+	r := httpapi.StartRequest{Question: text, Agent: q.agent, Session: q.session, Fork: q.fork, NoTools: q.noTools, ToolChoice: q.toolChoice, Groups: q.groups, State: q.state, MaxTurns: q.maxTurns, Mode: q.mode}
 	if r.Model, err = absoluteScript(q.model); err != nil {
 		return err
 	}

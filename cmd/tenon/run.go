@@ -19,6 +19,8 @@ type asking struct {
 	maxTurns              int
 	toolChoice, mode      string
 	cassette
+	groups []string
+	state  string
 }
 
 func (q *asking) flags(a *app, cmd *cobra.Command) {
@@ -33,6 +35,8 @@ func (q *asking) flags(a *app, cmd *cobra.Command) {
 	waitFlag(a, f)
 	f.IntVar(&q.maxTurns, "max-turns", 0, "model requests at most, `N` (default: limits.max_turns)")
 	f.StringVar(&q.toolChoice, "tool-choice", "", "auto, any, none, or the `NAME` of the tool that must be called")
+	f.StringSliceVar(&q.groups, "group", nil, "`GROUP` of tools that the agent sees; repeat it for several; '*' is all, '' none (default: the agent's)")
+	f.StringVar(&q.state, "state", "", "`STATE` in which the agent begins (default: that of the session, else the agent's)")
 	f.StringVar(&q.mode, "mode", "", "how tools are called: native, or react, a text loop for models that cannot call them (`MODE`; default: the agent's)")
 	q.cassette.flags(f)
 }
@@ -48,6 +52,8 @@ func (q *asking) check(cmd *cobra.Command) error {
 		return usage(cmd, "--max-turns must be at least 1")
 	case q.mode != "" && q.mode != agent.ModeNative && q.mode != agent.ModeReact:
 		return usage(cmd, "--mode is native or react, not '%s'", q.mode)
+	case cmd.Flags().Changed("state") && q.state == "":
+		return usage(cmd, "--state is empty")
 	case cmd.Flags().Changed("session") && q.session == "":
 		return usage(cmd, "--session is empty")
 	case q.fork && q.session == "":
@@ -64,7 +70,7 @@ func (q *asking) opening(text string) opening {
 const byYes = "--yes"
 
 func (q *asking) question(text string) host.Question {
-	question := host.Question{Text: text, Agent: q.agent, Session: q.session, Fork: q.fork, NoTools: q.noTools, ToolChoice: q.toolChoice, MaxTurns: q.maxTurns, Mode: q.mode}
+	question := host.Question{Text: text, Agent: q.agent, Session: q.session, Fork: q.fork, NoTools: q.noTools, ToolChoice: q.toolChoice, Groups: q.groups, State: q.state, MaxTurns: q.maxTurns, Mode: q.mode}
 	if q.yes {
 		question.Grant = byYes
 	}

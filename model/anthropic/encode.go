@@ -41,7 +41,7 @@ func New(cfg model.Config, env model.Env) (*Model, error) {
 
 func newModel(cfg model.Config) *Model {
 	m := &Model{cfg: cfg, quirks: cfg.ResolvedQuirks()}
-	m.key = fmt.Sprintf("%s images=%t", wire, m.quirks.Images)
+	m.key = fmt.Sprintf("%s images=%t references=%t", wire, m.quirks.Images, m.quirks.ToolSearch)
 	return m
 }
 
@@ -77,7 +77,11 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	h = appendChoice(h, req)
 	if len(req.Tools) > 0 {
 		b.Add(append(h, `,"tools":`...))
-		b.Add(m.tools.Get(req.Tools, encodeTools))
+		found := 0 // of the tools, at the end
+		if m.quirks.ToolSearch {
+			found = req.Deferred
+		}
+		b.Add(m.tools.Get(req.Tools, func(tools []tenon.Tool) []byte { return encodeTools(tools, found) }))
 		h = nil
 	}
 	if req.System != "" {
@@ -113,7 +117,9 @@ func appendChoice(dst []byte, req *tenon.Request) []byte {
 	return append(model.AppendString(dst, req.ToolChoice), '}')
 }
 
-func encodeTools(tools []tenon.Tool) []byte {
+// encodeTools writes the tools. The last found ones are not part of the prompt but
+// for the results that name them.
+func encodeTools(tools []tenon.Tool, found int) []byte {
 	dst := []byte{'['}
 	for i, t := range tools {
 		if i > 0 {
@@ -127,7 +133,11 @@ func encodeTools(tools []tenon.Tool) []byte {
 		}
 		dst = append(dst, `,"input_schema":`...)
 		dst = model.Schema(dst, t.Input)
-		dst = append(model.AppendOptions(dst, &t, "anthropic", "name", "description", "input_schema"), '}')
+		own := []string{"name", "description", "input_schema"}
+		if i >= len(tools)-found {
+			dst, own = append(dst, `,"defer_loading":true`...), append(own, "defer_loading")
+		}
+		dst = append(model.AppendOptions(dst, &t, "anthropic", own...), '}')
 	}
 	return append(dst, ']')
 }
@@ -135,10 +145,16 @@ func encodeTools(tools []tenon.Tool) []byte {
 // encodeMessage returns the message's wire form with a comma before it, or
 // nothing for a message that has no block on this wire.
 func (m *Model) encodeMessage(msg *tenon.Message) ([]byte, error) {
-	return encodeMessage(msg, m.quirks.Images), nil
+	return encodeMessage(msg, sees{images: m.quirks.Images, references: m.quirks.ToolSearch}), nil
 }
 
-func encodeMessage(msg *tenon.Message, images bool) []byte {
+// sees is what a model can be shown.
+type sees struct {
+	images     bool
+	references bool // to tools that it has found
+}
+
+func encodeMessage(msg *tenon.Message, can sees) []byte {
 	role := "user"
 	if msg.Role == tenon.RoleAssistant {
 		role = "assistant"
@@ -159,7 +175,7 @@ func encodeMessage(msg *tenon.Message, images bool) []byte {
 				dst = append(dst, ',')
 			}
 			before := len(dst)
-			if dst = appendPart(dst, p, nth, images); len(dst) == before {
+			if dst = appendPart(dst, p, nth, can); len(dst) == before {
 				dst = dst[:mark]
 			}
 			if p.Type == tenon.PartCall || p.Type == tenon.PartResult {
@@ -174,7 +190,7 @@ func encodeMessage(msg *tenon.Message, images bool) []byte {
 }
 
 // appendPart appends a part's block, or nothing where it has none here.
-func appendPart(dst []byte, p *tenon.Part, index int, images bool) []byte {
+func appendPart(dst []byte, p *tenon.Part, index int, can sees) []byte {
 	if p.Wire == wire && len(p.Raw) > 0 {
 		return append(dst, p.Raw...)
 	}
@@ -186,7 +202,7 @@ func appendPart(dst []byte, p *tenon.Part, index int, images bool) []byte {
 		return appendText(dst, p.Text)
 	case tenon.PartImage:
 		mime, data, ok := model.ImageOf(tenon.Content{Type: tenon.ContentImage, MimeType: p.MimeType, Data: p.Data})
-		if ok && images {
+		if ok && can.images {
 			return appendImage(dst, mime, data)
 		}
 		return appendText(dst, model.Note(tenon.Content{Type: tenon.ContentImage, MimeType: p.MimeType, Data: p.Data}))
@@ -196,7 +212,7 @@ func appendPart(dst []byte, p *tenon.Part, index int, images bool) []byte {
 		}
 	case tenon.PartResult:
 		if p.Result != nil {
-			return appendResult(dst, p.Result, index, images)
+			return appendResult(dst, p.Result, index, can)
 		}
 	}
 	return dst
@@ -236,7 +252,7 @@ func safeID(id string, index int) string {
 	}, id)
 }
 
-func appendResult(dst []byte, r *tenon.ToolResult, index int, images bool) []byte {
+func appendResult(dst []byte, r *tenon.ToolResult, index int, can sees) []byte {
 	dst = append(dst, `{"type":"tool_result","tool_use_id":`...)
 	dst = model.AppendString(dst, safeID(r.ID, index))
 	if r.IsError {
@@ -244,10 +260,20 @@ func appendResult(dst []byte, r *tenon.ToolResult, index int, images bool) []byt
 	}
 	dst = append(dst, `,"content":[`...)
 	empty := len(dst)
+	if can.references && len(r.Found) > 0 { // the definitions stand there in place of our words
+		for i, name := range r.Found {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(dst, `{"type":"tool_reference","tool_name":`...)
+			dst = append(model.AppendString(dst, name), '}')
+		}
+		return append(dst, "]}"...)
+	}
 	for _, c := range r.Content {
 		mime, data, image := model.ImageOf(c)
 		note := ""
-		if !image || !images {
+		if !image || !can.images {
 			if note = model.Note(c); strings.TrimSpace(note) == "" {
 				continue
 			}
@@ -282,7 +308,7 @@ func EncodeRequest(name string, req *tenon.Request) (json.RawMessage, error) {
 // EncodeMessage returns a message in this wire format; nil where none of its
 // parts has a form here.
 func EncodeMessage(msg *tenon.Message) json.RawMessage {
-	b := encodeMessage(msg, true)
+	b := encodeMessage(msg, sees{images: true})
 	if len(b) == 0 {
 		return nil
 	}

@@ -11,6 +11,8 @@ import (
 type items struct {
 	images    bool
 	encrypted bool
+	search    bool         // the server knows searches for tools
+	tools     []tenon.Tool // of the request
 }
 
 // message returns a message's items with a comma before each; nothing for a
@@ -48,9 +50,12 @@ func (e items) assistant(msg *tenon.Message) []byte {
 				dst = append(append(dst, ','), p.Raw...)
 			}
 		case p.Type == tenon.PartCall && p.Call != nil:
-			if own && whole {
+			switch search := isSearch(p.Call.ID); {
+			case own && whole && (e.search || !search):
 				dst = append(append(dst, ','), p.Raw...)
-			} else {
+			case e.search && search:
+				dst = appendSearchCall(dst, p.Call)
+			default:
 				dst = appendItemCall(dst, p.Call, nth)
 			}
 			nth++
@@ -86,6 +91,11 @@ func (e items) results(msg *tenon.Message) []byte {
 	for i := range msg.Parts {
 		r := msg.Parts[i].Result
 		if r == nil {
+			continue
+		}
+		if e.search && isSearch(r.ID) {
+			dst = e.found(dst, r)
+			nth++
 			continue
 		}
 		dst = append(dst, `,{"type":"function_call_output","call_id":`...)

@@ -36,8 +36,8 @@ func NewResponses(cfg model.Config, env model.Env) (*Responses, error) {
 		return nil, err
 	}
 	q := c.Config().ResolvedQuirks()
-	return &Responses{client: c, cfg: c.Config(), enc: items{images: q.Images, encrypted: q.EncryptedReasoning},
-		key: fmt.Sprintf("%s images=%t", model.WireResponses, q.Images)}, nil
+	return &Responses{client: c, cfg: c.Config(), enc: items{images: q.Images, encrypted: q.EncryptedReasoning, search: q.ToolSearch},
+		key: fmt.Sprintf("%s images=%t search=%t", model.WireResponses, q.Images, q.ToolSearch)}, nil
 }
 
 // Name returns the provider's and the model's name.
@@ -49,7 +49,7 @@ func (m *Responses) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[
 	if err != nil {
 		return func(yield func(tenon.Delta, error) bool) { yield(tenon.Delta{}, err) }
 	}
-	return m.client.Generate(ctx, model.Exchange{Path: responsesPath, Header: bearer(m.cfg), Body: body, Parse: ParseResponses})
+	return m.client.Generate(ctx, model.Exchange{Path: responsesPath, Header: bearer(m.cfg), Body: body, Parse: m.parser(req.Finder)})
 }
 
 func bearer(cfg model.Config) http.Header {
@@ -84,7 +84,7 @@ func (m *Responses) body(req *tenon.Request) (*model.Body, error) {
 	h = appendResponsesChoice(h, req)
 	if len(req.Tools) > 0 {
 		b.Add(append(h, `,"tools":`...))
-		b.Add(m.tools.Get(req.Tools, encodeFlatTools))
+		b.Add(m.encodeTools(req))
 		h = nil
 	}
 	if req.System != "" {
@@ -92,7 +92,9 @@ func (m *Responses) body(req *tenon.Request) (*model.Body, error) {
 		h = model.AppendString(h, req.System)
 	}
 	b.Add(append(h, `,"input":[`...))
-	if err := m.past.Add(b, m.key, req.Messages, true, m.enc.message); err != nil {
+	enc := m.enc
+	enc.tools = req.Tools
+	if err := m.past.Add(b, m.key, req.Messages, true, enc.message); err != nil {
 		return nil, err
 	}
 	b.Add([]byte("]}"))
@@ -119,24 +121,32 @@ func appendResponsesChoice(dst []byte, req *tenon.Request) []byte {
 // true where it is not: then schemas with optional arguments are refused.
 func encodeFlatTools(tools []tenon.Tool) []byte {
 	dst := []byte{'['}
-	for i, t := range tools {
+	for i := range tools {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = append(dst, `{"type":"function","name":`...)
-		dst = model.AppendString(dst, t.Name)
-		if t.Description != "" {
-			dst = append(dst, `,"description":`...)
-			dst = model.AppendString(dst, t.Description)
-		}
-		dst = append(dst, `,"parameters":`...)
-		dst = model.Schema(dst, t.Input)
-		if !model.HasOption(&t, "openai", "strict") {
-			dst = append(dst, `,"strict":false`...)
-		}
-		dst = append(model.AppendOptions(dst, &t, "openai", "type", "name", "description", "parameters"), '}')
+		dst = appendFlatTool(dst, &tools[i], false)
 	}
 	return append(dst, ']')
+}
+
+func appendFlatTool(dst []byte, t *tenon.Tool, found bool) []byte {
+	dst = append(dst, `{"type":"function","name":`...)
+	dst = model.AppendString(dst, t.Name)
+	if t.Description != "" {
+		dst = append(dst, `,"description":`...)
+		dst = model.AppendString(dst, t.Description)
+	}
+	own := []string{"type", "name", "description", "parameters"}
+	if found {
+		dst, own = append(dst, `,"defer_loading":true`...), append(own, "defer_loading")
+	}
+	dst = append(dst, `,"parameters":`...)
+	dst = model.Schema(dst, t.Input)
+	if !model.HasOption(t, "openai", "strict") {
+		dst = append(dst, `,"strict":false`...)
+	}
+	return append(model.AppendOptions(dst, t, "openai", own...), '}')
 }
 
 // EncodedLen builds the body of a request as Generate does and returns its

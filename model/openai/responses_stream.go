@@ -18,7 +18,10 @@ import (
 // [model.Parser]). It is complete with response.completed or
 // response.incomplete.
 func ParseResponses(next model.Events, emit func(tenon.Delta) bool) (*tenon.Response, error) {
-	a := output{emit: emit}
+	return parseResponses(next, &output{emit: emit})
+}
+
+func parseResponses(next model.Events, a *output) (*tenon.Response, error) {
 	for {
 		data, err := next()
 		if errors.Is(err, io.EOF) {
@@ -40,7 +43,8 @@ func ParseResponses(next model.Events, emit func(tenon.Delta) bool) (*tenon.Resp
 // output is what the events have said so far.
 type output struct {
 	emit    func(tenon.Delta) bool
-	stopped bool // the consumer
+	stopped bool   // the consumer
+	finder  string // the tool that the model's searches for tools are calls of; empty: they are not for us
 
 	id, model string
 	items     map[int]*item // by output_index: some servers change the ids from event to event
@@ -165,10 +169,16 @@ func (a *output) begun(it *item, object []byte) {
 	if it.kind == "" {
 		it.kind = model.String(model.Field(object, "type"))
 	}
-	if it.kind != "function_call" {
-		return
+	name := ""
+	switch it.kind {
+	case "function_call":
+		name = model.String(model.Field(object, "name"))
+	case searchItem:
+		if model.String(model.Field(object, "execution")) == "client" {
+			name = a.finder
+		}
 	}
-	if name := model.String(model.Field(object, "name")); name != "" {
+	if name != "" {
 		it.name = name
 		if !it.announced {
 			it.announced = true
@@ -295,6 +305,10 @@ func (a *output) part(it *item) *tenon.Part {
 			p.Text = thoughtText(it.raw)
 		}
 		return p
+	case searchItem:
+		if it.name != "" {
+			return a.call(it)
+		}
 	case "function_call":
 		return a.call(it)
 	case "":
@@ -347,9 +361,13 @@ func (a *output) call(it *item) *tenon.Part {
 		id, raw = fmt.Sprintf("%s_%d", tenon.NewID("call", time.Now()), it.index), nil
 	}
 	c := &tenon.ToolCall{ID: id, Name: it.name}
+	search := it.kind == searchItem
+	if search {
+		c.ID = searchPrefix + id
+	}
 	model.SetArguments(c, args)
 	p := &tenon.Part{Type: tenon.PartCall, Call: c}
-	if raw != nil && c.Malformed == "" && model.StringBody(model.Field(raw, "arguments")) != nil {
+	if raw != nil && c.Malformed == "" && (search || model.StringBody(model.Field(raw, "arguments")) != nil) {
 		p.Wire, p.Raw = model.WireResponses, raw
 	}
 	return p
