@@ -105,6 +105,7 @@ const (
 	StopBadCall       StopReason = "bad_call" // the model tried a call that cannot be read
 	StopError         StopReason = "error"
 	StopCancelled     StopReason = "cancelled"
+	StopImported      StopReason = "imported" // it had not ended in the file that it came from
 
 	LimitTurns     StopReason = "limit_turns"
 	LimitToolCalls StopReason = "limit_tool_calls"

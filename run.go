@@ -41,7 +41,18 @@ type Run struct {
 	Seq       uint64     `json:"seq"` // of the last event
 	Created   time.Time  `json:"created"`
 	Updated   time.Time  `json:"updated"`
-	Waiting   []Waiting  `json:"waiting,omitempty"` // what it waits for
+	Waiting   []Waiting  `json:"waiting,omitempty"`  // what it waits for
+	Imported  *Imported  `json:"imported,omitempty"` // it came from a file; nil: it was begun here
+}
+
+// Imported is the mark of a run that came from a file. Nothing is ever appended to
+// such a run, and what was granted in it counts for nothing: nobody here made sure
+// that what the file says has happened. One that had not ended is cancelled with stop
+// reason [StopImported]; State and Waiting are those of the file then.
+type Imported struct {
+	At      time.Time `json:"at"`
+	State   RunState  `json:"state,omitempty"` // empty: the run had ended
+	Waiting []Waiting `json:"waiting,omitempty"`
 }
 
 // Waiting is one step of a run that waits for a signal. Data is that of the
@@ -66,6 +77,7 @@ type Session struct {
 	Runs      int       `json:"runs"`                // without those that runs called
 	Created   time.Time `json:"created"`
 	Updated   time.Time `json:"updated"`
+	Imported  time.Time `json:"imported,omitzero"` // when it came from a file; zero: it was begun here
 }
 
 // Verdict is what a rule or a person says about a tool call.

@@ -25,7 +25,7 @@ type Append struct {
 	// if the run exists, or if Exclusive is set and the session has another run
 	// that has not ended. Runs with a Caller are a part of that run: they are
 	// never in the way, nothing is in theirs, and the session neither counts them
-	// nor has them for its head. An import writes a whole journal with its row.
+	// nor has them for its head.
 	Create    *tenon.Run
 	Exclusive bool
 	// Blobs and Uses are for Create only: what the run needs beside its events
@@ -62,7 +62,8 @@ type Store interface {
 // Journal keeps runs and their events.
 type Journal interface {
 	// Append stores the events or nothing. Errors: conflict (the events do not
-	// follow the last one, the run exists, the session is busy), not_found, store
+	// follow the last one, the run exists, the session is busy, the run was
+	// imported), not_found, store
 	// (disk full, read-only, damaged: nothing was stored), cancelled (ctx ended
 	// before the write began: nothing was stored).
 	//
@@ -140,6 +141,31 @@ type Sessions interface {
 	// Errors: not_found, conflict (one of its runs is worked on, another session was
 	// forked from it or continues one of its runs), store.
 	DeleteSession(ctx context.Context, id string) error
+	// ImportSession stores what a file holds of a conversation: all of it or
+	// nothing. Nothing else of the store changes. Errors: conflict (one of the
+	// sessions or runs exists), invalid (a run without the mark, without a session,
+	// with events that are not numbered from 1, or with a blob that is not among
+	// Blobs), store, cancelled.
+	ImportSession(ctx context.Context, i Import) error
+}
+
+// Import is a conversation that comes from a file. What it says about its journals
+// is not looked at: whoever makes one has held it to the rules.
+type Import struct {
+	// Sessions are their rows as they are to be, except for Runs, which the store
+	// counts.
+	Sessions []tenon.Session
+	// Runs are whole journals, in any order.
+	Runs []ImportedRun
+	// Blobs are what Runs name by digest.
+	Blobs [][]byte
+}
+
+// ImportedRun is one run of an [Import].
+type ImportedRun struct {
+	Run    tenon.Run // with the mark, see [tenon.Imported]; it has ended
+	Events []tenon.Event
+	Uses   []string // digests of its blobs
 }
 
 // SessionFilter selects sessions. Zero fields select all.
@@ -147,7 +173,7 @@ type SessionFilter struct {
 	Principal     tenon.Principal
 	Parent        string    // only those forked from this session
 	Prefix        string    // of the id
-	UpdatedBefore time.Time // only those that nothing has changed since
+	UpdatedBefore time.Time // only those that nothing has changed since, their import included
 	Before        string    // the id of a session: only those that come after it in the list (paging)
 	Limit         int       // 0 means 100
 }

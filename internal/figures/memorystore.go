@@ -141,6 +141,11 @@ func (m *memoryStore) Sessions(context.Context, store.SessionFilter) ([]tenon.Se
 	return nil, nil
 }
 
+// ImportSession implements [store.Sessions]: nothing is imported.
+func (m *memoryStore) ImportSession(context.Context, store.Import) error {
+	return tenon.Errorf(tenon.CodeInternal, "nothing is imported into memory")
+}
+
 // DeleteSession implements [store.Sessions]: there is none.
 func (m *memoryStore) DeleteSession(_ context.Context, id string) error {
 	return tenon.Errorf(tenon.CodeNotFound, "no session %s", id)

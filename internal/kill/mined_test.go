@@ -83,6 +83,10 @@ func (s *mined) DeleteSession(ctx context.Context, id string) error {
 	return s.m.pass("DeleteSession", func() error { return s.s.DeleteSession(ctx, id) })
 }
 
+func (s *mined) ImportSession(ctx context.Context, i store.Import) error {
+	return s.m.pass("ImportSession", func() error { return s.s.ImportSession(ctx, i) })
+}
+
 func (s *mined) PutBlob(ctx context.Context, run string, data []byte) (digest string, err error) {
 	err = s.m.pass("PutBlob", func() error { digest, err = s.s.PutBlob(ctx, run, data); return err })
 	return digest, err
@@ -123,6 +127,7 @@ func (s *mined) Close() error { return s.m.pass("Close", s.s.Close) }
 // unmined are the writes that the scenario of [TestPoints] does not come by, with
 // the test that does.
 var unmined = map[string]string{
+	"ImportSession": "store/sqlite.TestStore: one transaction",
 	"DeleteSession": "store/sqlite.TestDeletedIsGone: one transaction",
 	"Release":       "store/sqlite.TestStore: a host leaves it to the leases",
 }

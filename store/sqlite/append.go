@@ -18,8 +18,9 @@ const blobFrom = 32<<10 + 1
 
 // position is where a journal ends.
 type position struct {
-	n   int64 // of the run's row
-	seq uint64
+	n        int64 // of the run's row
+	seq      uint64
+	imported bool
 }
 
 // Append implements [store.Journal].
@@ -71,6 +72,8 @@ func (w *writer) append(a *store.Append, rows []row, blobs []blob, waiting []byt
 		return refuse(tenon.CodeNotFound, "no run %s", a.Run)
 	case a.Create != nil && pos != nil:
 		return refuse(tenon.CodeConflict, "run %s exists", a.Run)
+	case pos != nil && pos.imported:
+		return refuse(tenon.CodeConflict, "run %s was imported, so that nothing is added to it", a.Run)
 	}
 	var last uint64
 	if pos != nil {
@@ -107,7 +110,7 @@ func (w *writer) position(run string) (*position, error) {
 		return p, nil
 	}
 	p := &position{}
-	err := w.stmts.position.scan([]any{run}, &p.n, &p.seq)
+	err := w.stmts.position.scan([]any{run}, &p.n, &p.seq, &p.imported)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -132,6 +135,13 @@ func (w *writer) create(a *store.Append, blobs []blob, waiting []byte) (*positio
 	}
 	if r.State == "" {
 		r.State = tenon.RunWorking
+	}
+	var mark any
+	if r.Imported != nil {
+		var err error
+		if mark, err = json.Marshal(r.Imported); err != nil {
+			return nil, err
+		}
 	}
 	if a.Exclusive && r.Session != "" && r.Caller == "" {
 		var other string
@@ -163,7 +173,7 @@ func (w *writer) create(a *store.Append, blobs []blob, waiting []byte) (*positio
 	}
 	created, updated := nanos(r.Created), nanos(r.Updated)
 	res, err := w.stmts.insertRun.exec(r.ID, r.Session, string(r.Principal), r.Caller, r.Parent, int64(r.ParentSeq), r.Core, r.Agent, r.Model, r.Title,
-		string(r.State), string(r.Stop), created, updated, waiting)
+		string(r.State), string(r.Stop), created, updated, waiting, mark)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +191,7 @@ func (w *writer) create(a *store.Append, blobs []blob, waiting []byte) (*positio
 			return nil, err
 		}
 	}
-	p := &position{n: n}
+	p := &position{n: n, imported: r.Imported != nil}
 	w.remember(r.ID, p)
 	return p, nil
 }

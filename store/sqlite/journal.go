@@ -79,7 +79,7 @@ func (s *Store) scanEvents(ctx context.Context, rows *sql.Rows, events []tenon.E
 
 const selectRuns = `SELECT id, session, principal, caller, parent, parent_seq, core, agent, model, title, state, stop, created,
 	max(updated, coalesce((SELECT e.last FROM events e WHERE e.run = runs.n ORDER BY e.seq DESC LIMIT 1), 0)),
-	coalesce((SELECT e.seq + e.n - 1 FROM events e WHERE e.run = runs.n ORDER BY e.seq DESC LIMIT 1), 0), waiting FROM runs`
+	coalesce((SELECT e.seq + e.n - 1 FROM events e WHERE e.run = runs.n ORDER BY e.seq DESC LIMIT 1), 0), waiting, imported FROM runs`
 
 // Run implements [store.Journal].
 func (s *Store) Run(ctx context.Context, id string) (tenon.Run, error) {
@@ -138,14 +138,19 @@ func (s *Store) runs(ctx context.Context, query string, args ...any) ([]tenon.Ru
 	err := s.each(ctx, query, args, func(rows *sql.Rows) error {
 		var r tenon.Run
 		var created, updated int64
-		var waiting []byte
+		var waiting, imported []byte
 		if err := rows.Scan(&r.ID, &r.Session, &r.Principal, &r.Caller, &r.Parent, &r.ParentSeq, &r.Core, &r.Agent, &r.Model, &r.Title,
-			&r.State, &r.Stop, &created, &updated, &r.Seq, &waiting); err != nil {
+			&r.State, &r.Stop, &created, &updated, &r.Seq, &waiting, &imported); err != nil {
 			return s.readError(ctx, err)
 		}
 		r.Created, r.Updated = fromNanos(created), fromNanos(updated)
 		if len(waiting) > 0 {
 			if err := json.Unmarshal(waiting, &r.Waiting); err != nil {
+				return s.damaged("the row of run " + r.ID)
+			}
+		}
+		if len(imported) > 0 {
+			if err := json.Unmarshal(imported, &r.Imported); err != nil || r.Imported == nil {
 				return s.damaged("the row of run " + r.ID)
 			}
 		}

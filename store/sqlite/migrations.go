@@ -20,6 +20,9 @@ package sqlite
 // with events_blob, the others stand in run_blobs, for older runs where their
 // first event names the digest. A budget's reserved part is the sum of its open
 // reservations, which are few.
+//
+// Version 3: runs and sessions say that they came from a file; the mark of a run is
+// JSON.
 var migrations = []string{`
 CREATE TABLE runs (
 	n          INTEGER PRIMARY KEY,
@@ -129,4 +132,7 @@ CREATE TABLE reservations (
 	PRIMARY KEY (run, id, n)
 ) WITHOUT ROWID;
 CREATE INDEX reservations_open ON reservations(key) WHERE open = 1;
+`, `
+ALTER TABLE runs ADD COLUMN imported BLOB;
+ALTER TABLE sessions ADD COLUMN imported INTEGER NOT NULL DEFAULT 0;
 `}

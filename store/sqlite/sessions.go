@@ -21,13 +21,17 @@ func (s *Store) PutSession(ctx context.Context, v tenon.Session) error {
 		v.Updated = v.Created
 	}
 	return s.submit(ctx, func(w *writer) error {
-		_, err := w.stmts.putSession.exec(v.ID, v.Title, v.Agent, string(v.Principal), v.Parent, v.Head, int64(v.HeadSeq),
-			nanos(v.Created), nanos(v.Updated))
-		return err
+		return w.putSession(v)
 	})
 }
 
-const selectSessions = `SELECT id, title, agent, principal, parent, head, head_seq, runs, created, updated FROM sessions`
+func (w *writer) putSession(v tenon.Session) error {
+	_, err := w.stmts.putSession.exec(v.ID, v.Title, v.Agent, string(v.Principal), v.Parent, v.Head, int64(v.HeadSeq),
+		nanos(v.Created), nanos(v.Updated), nanos(v.Imported))
+	return err
+}
+
+const selectSessions = `SELECT id, title, agent, principal, parent, head, head_seq, runs, created, updated, imported FROM sessions`
 
 // Session implements [store.Sessions].
 func (s *Store) Session(ctx context.Context, id string) (tenon.Session, error) {
@@ -63,7 +67,8 @@ func (s *Store) Sessions(ctx context.Context, f store.SessionFilter) ([]tenon.Se
 		add("id >= ? AND instr(id, ?) = 1", f.Prefix, f.Prefix)
 	}
 	if !f.UpdatedBefore.IsZero() {
-		add("updated < ?", nanos(f.UpdatedBefore))
+		at := nanos(f.UpdatedBefore)
+		add("updated < ? AND imported < ?", at, at)
 	}
 	q := selectSessions
 	if len(where) > 0 {
@@ -79,11 +84,11 @@ func (s *Store) sessions(ctx context.Context, query string, args ...any) ([]teno
 	var list []tenon.Session
 	err := s.each(ctx, query, args, func(rows *sql.Rows) error {
 		var v tenon.Session
-		var created, updated int64
-		if err := rows.Scan(&v.ID, &v.Title, &v.Agent, &v.Principal, &v.Parent, &v.Head, &v.HeadSeq, &v.Runs, &created, &updated); err != nil {
+		var created, updated, imported int64
+		if err := rows.Scan(&v.ID, &v.Title, &v.Agent, &v.Principal, &v.Parent, &v.Head, &v.HeadSeq, &v.Runs, &created, &updated, &imported); err != nil {
 			return s.readError(ctx, err)
 		}
-		v.Created, v.Updated = fromNanos(created), fromNanos(updated)
+		v.Created, v.Updated, v.Imported = fromNanos(created), fromNanos(updated), fromNanos(imported)
 		list = append(list, v)
 		return nil
 	})

@@ -36,12 +36,12 @@ func newStatements(conn *sql.Conn) statements {
 		{&st.commit, "COMMIT"},
 		{&st.rollback, "ROLLBACK"},
 		{&st.version, "PRAGMA data_version"},
-		{&st.position, `SELECT n, coalesce((SELECT e.seq + e.n - 1 FROM events e WHERE e.run = runs.n ORDER BY e.seq DESC LIMIT 1), 0)
-			FROM runs WHERE id = ?`},
+		{&st.position, `SELECT n, coalesce((SELECT e.seq + e.n - 1 FROM events e WHERE e.run = runs.n ORDER BY e.seq DESC LIMIT 1), 0),
+			imported IS NOT NULL FROM runs WHERE id = ?`},
 		{&st.busy, `SELECT id FROM runs WHERE session = ? AND state IN ('working', 'input_required') AND caller = '' LIMIT 1`},
 		{&st.insertRun, `INSERT INTO runs
-			(id, session, principal, caller, parent, parent_seq, core, agent, model, title, state, stop, created, updated, waiting)
-			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`},
+			(id, session, principal, caller, parent, parent_seq, core, agent, model, title, state, stop, created, updated, waiting, imported)
+			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`},
 		{&st.updateRun, `UPDATE runs SET state = ?, stop = ?, waiting = ?, updated = ? WHERE n = ?`},
 		{&st.insertBlob, `INSERT INTO blobs (digest, data) VALUES (?, ?) ON CONFLICT DO NOTHING`},
 		{&st.runBlob, `INSERT INTO run_blobs (run, blob) VALUES (?, ?) ON CONFLICT DO NOTHING`},
@@ -51,11 +51,11 @@ func newStatements(conn *sql.Conn) statements {
 				title = iif(title = '', excluded.title, title), agent = iif(agent = '', excluded.agent, agent),
 				principal = iif(principal = '', excluded.principal, principal)`},
 		{&st.touchSession, `UPDATE sessions SET updated = max(updated, ?) WHERE id = (SELECT session FROM runs WHERE n = ?)`},
-		{&st.putSession, `INSERT INTO sessions (id, title, agent, principal, parent, head, head_seq, runs, created, updated)
-			VALUES (?,?,?,?,?,?,?,0,?,?)
+		{&st.putSession, `INSERT INTO sessions (id, title, agent, principal, parent, head, head_seq, runs, created, updated, imported)
+			VALUES (?,?,?,?,?,?,?,0,?,?,?)
 			ON CONFLICT (id) DO UPDATE SET title = excluded.title, agent = excluded.agent, principal = excluded.principal,
 				parent = excluded.parent, head = excluded.head, head_seq = excluded.head_seq,
-				created = excluded.created, updated = excluded.updated`},
+				created = excluded.created, updated = excluded.updated, imported = excluded.imported`},
 		{&st.putSignal, `INSERT INTO signals (id, run, kind, step, by, data, time, seq) VALUES (?,?,?,?,?,?,?,0)
 			ON CONFLICT (id) DO NOTHING`},
 		{&st.settleSignal, `UPDATE signals SET seq = ? WHERE id = ? AND seq = 0`},

@@ -1,6 +1,9 @@
 package storetest
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -134,41 +137,123 @@ func testCalled(t *testing.T, open func() store.Store) {
 	equal(t, "a called run", []any{r.Caller, r.Principal}, []any{"r1", tenon.PrincipalLocal})
 }
 
-// testImport writes whole journals with their ids and times, as an import does.
+// testImport stores conversations from files, whole or not at all.
 func testImport(t *testing.T, open func() store.Store) {
 	s, ctx := open(), t.Context()
+	create(t, s, "run_here", "ses_here", 1)
+	before, err := s.Sessions(ctx, store.SessionFilter{})
+	must(t, err)
 	const n = 2_000
-	r := row("run_old", "ses_old")
-	r.Created, r.Updated = at(-1000), at(-500)
-	a := store.Append{Create: r, Run: r.ID, Events: events(1, n), State: tenon.RunCompleted, Stop: tenon.StopEnd, Blobs: [][]byte{[]byte("tools")}}
-	a.Events[7].Data = append([]byte{'"'}, append([]byte(strings.Repeat("x", 100<<10)), '"')...)
-	for i := range a.Events {
-		a.Events[i].Time = at(i - 3000)
+	mark := &tenon.Imported{At: at(9), State: tenon.RunInputRequired, Waiting: []tenon.Waiting{{Step: "1.0", Since: at(-700), Data: []byte(`{"a":1}`)}}}
+	tools, shared := []byte("tools"), []byte("shared")
+	im := store.Import{
+		Sessions: []tenon.Session{
+			{ID: "ses_base", Head: "run_base", HeadSeq: 1, Created: at(-3000), Updated: at(-2900), Imported: at(9)},
+			{ID: "ses_old", Title: "as it was", Principal: "anna", Parent: "ses_base", Head: "run_old", Created: at(-2000), Updated: at(-400), Imported: at(9), Runs: 77},
+		},
+		Blobs: [][]byte{tools, shared, tools},
 	}
-	must(t, s.Append(ctx, a))
-	want := tenon.Session{ID: "ses_old", Title: "as it was", Principal: "anna", Head: r.ID, Created: at(-2000), Updated: at(-400)}
-	must(t, s.PutSession(ctx, want))
-	wantCode(t, s.Append(ctx, a), tenon.CodeConflict)
+	for i, id := range []string{"run_old", "run_old/1.0", "run_base"} { // in any order
+		r := *row(id, "ses_old")
+		r.Created, r.Updated, r.State, r.Stop, r.Imported = at(-1000+i), at(-500), tenon.RunCompleted, tenon.StopEnd, &tenon.Imported{At: at(9)}
+		x := store.ImportedRun{Run: r, Events: events(1, 3), Uses: []string{sum(shared)}}
+		switch id {
+		case "run_base":
+			x.Run.Session, x.Uses = "ses_base", nil
+		case "run_old/1.0":
+			x.Run.Caller = "run_old"
+		case "run_old":
+			x.Run.State, x.Run.Stop, x.Run.Imported = tenon.RunCancelled, tenon.StopImported, mark
+			x.Events, x.Uses = events(1, n), []string{sum(tools), sum(shared)}
+			x.Events[7].Data = append([]byte{'"'}, append([]byte(strings.Repeat("x", 100<<10)), '"')...)
+			for i := range x.Events {
+				x.Events[i].Time = at(i - 3000)
+			}
+		}
+		im.Runs = append(im.Runs, x)
+	}
 
-	got, err := s.Run(ctx, r.ID)
-	must(t, err)
-	wantRow := *r
-	wantRow.Seq, wantRow.State, wantRow.Stop = n, tenon.RunCompleted, tenon.StopEnd
-	wantRow.Updated = latest(r.Updated, a.Events[n-1].Time)
-	equal(t, "row", got, wantRow)
-	journal, err := s.Events(ctx, r.ID, 0, 0)
-	must(t, err)
-	for i := range a.Events {
-		a.Events[i].Run = r.ID
+	// What is refused leaves nothing.
+	for name, c := range map[string]struct {
+		code   tenon.Code
+		change func(*store.Import)
+	}{
+		"session_exists":  {tenon.CodeConflict, func(i *store.Import) { i.Sessions[1].ID = "ses_here" }},
+		"run_exists":      {tenon.CodeConflict, func(i *store.Import) { i.Runs[2].Run.ID = "run_here" }},
+		"session_twice":   {tenon.CodeConflict, func(i *store.Import) { i.Sessions[0].ID = "ses_old" }},
+		"run_twice":       {tenon.CodeConflict, func(i *store.Import) { i.Runs[2].Run.ID = "run_old" }},
+		"no_mark":         {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Run.Imported = nil }},
+		"no_end":          {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Run.State = tenon.RunWorking }},
+		"waits":           {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Run.Waiting = mark.Waiting }},
+		"no_session":      {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Run.Session = "" }},
+		"another_session": {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Run.Session = "ses_here" }},
+		"gap":             {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Events = events(2, 3) }},
+		"no_blob":         {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Uses = []string{sum([]byte("other"))} }},
+	} {
+		bad := store.Import{Sessions: slices.Clone(im.Sessions), Runs: slices.Clone(im.Runs), Blobs: im.Blobs}
+		c.change(&bad)
+		if err := s.ImportSession(ctx, bad); tenon.ErrorCode(err) != c.code {
+			t.Errorf("%s: %v, want code %s", name, err, c.code)
+		}
+		got, err := s.Sessions(ctx, store.SessionFilter{})
+		must(t, err)
+		equal(t, name, got, before)
+		_, err = s.Run(ctx, "run_old")
+		wantCode(t, err, tenon.CodeNotFound)
+		_, err = s.Blob(ctx, sum(tools))
+		wantCode(t, err, tenon.CodeNotFound)
 	}
-	equal(t, "journal", journal, a.Events)
-	page, err := s.Events(ctx, r.ID, 1_000, 5)
+
+	must(t, s.ImportSession(ctx, im))
+	wantCode(t, s.ImportSession(ctx, im), tenon.CodeConflict)
+	s = open() // another process
+	for _, x := range im.Runs {
+		got, err := s.Run(ctx, x.Run.ID)
+		must(t, err)
+		want := x.Run
+		want.Seq, want.Updated = uint64(len(x.Events)), latest(x.Run.Updated, x.Events[len(x.Events)-1].Time)
+		equal(t, "row", got, want)
+		journal, err := s.Events(ctx, x.Run.ID, 0, 0)
+		must(t, err)
+		events := slices.Clone(x.Events)
+		for i := range events {
+			events[i].Run = x.Run.ID
+		}
+		equal(t, "journal", journal, events)
+		wantCode(t, s.Append(ctx, store.Append{Run: x.Run.ID, Events: events[:0:0]}), tenon.CodeConflict)
+		more := tenon.Event{Seq: want.Seq + 1, Time: at(10), Kind: "k"}
+		wantCode(t, s.Append(ctx, store.Append{Run: x.Run.ID, Events: []tenon.Event{more}, State: tenon.RunWorking}), tenon.CodeConflict)
+	}
+	page, err := s.Events(ctx, "run_old", 1_000, 5)
 	must(t, err)
-	equal(t, "a page", page, a.Events[1_000:1_005])
-	v, err := s.Session(ctx, "ses_old")
+	equal(t, "a page", len(page), 5)
+	for _, want := range im.Sessions {
+		got, err := s.Session(ctx, want.ID)
+		must(t, err)
+		want.Runs = 1 // a called run does not count
+		equal(t, "session", got, want)
+	}
+	stale, err := s.Sessions(ctx, store.SessionFilter{UpdatedBefore: at(-1)})
 	must(t, err)
-	want.Runs = 1
-	equal(t, "session", v, want)
+	equal(t, "an import is a use", len(stale), 0)
+
+	// The conversation goes on in runs of its own, also in another's place.
+	next := row("run_next", "ses_old")
+	next.Parent, next.ParentSeq = "run_old", n
+	must(t, s.Append(ctx, store.Append{Create: next, Exclusive: true, Run: "run_next", Events: events(1, 1)}))
+	wantCode(t, s.DeleteSession(ctx, "ses_base"), tenon.CodeConflict) // ses_old goes on from it
+	must(t, s.Append(ctx, store.Append{Run: "run_next", State: tenon.RunCompleted}))
+	must(t, s.DeleteSession(ctx, "ses_old"))
+	must(t, s.DeleteSession(ctx, "ses_base"))
+	for _, b := range [][]byte{tools, shared} {
+		_, err = s.Blob(ctx, sum(b))
+		wantCode(t, err, tenon.CodeNotFound)
+	}
+}
+
+func sum(b []byte) string {
+	s := sha256.Sum256(b)
+	return "sha256:" + hex.EncodeToString(s[:])
 }
 
 func latest(a, b time.Time) time.Time {
