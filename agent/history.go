@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"slices"
+
 	"github.com/tenonhq/tenon"
 )
 
@@ -31,4 +33,39 @@ func (s *State) addHistory() {
 	for _, m := range s.spec.History {
 		s.add(Renamed(m, s.spec.Exposed))
 	}
+}
+
+// TaskImport is the task of a run that only holds a conversation from elsewhere, its
+// History: [Spec.Task]. It asks no model.
+const TaskImport = "import"
+
+// Foreign returns the state of a run that came from a file, for runs that go on from
+// it here. They get what was said, and no more: nothing that was granted there counts,
+// and what a provider's wire had beside what was said (signatures, reasoning that only
+// the account which made it can use) is left out. The state itself is not changed.
+func (s *State) Foreign() *State {
+	out := *s
+	out.messages, out.history = plain(s.Messages()), plain(s.History())
+	out.grants, out.calls, out.steer = nil, nil, nil
+	out.known, out.knownAt = 0, 0 // another model may count otherwise
+	return &out
+}
+
+// plain returns messages without the forms of a wire.
+func plain(messages []*tenon.Message) []*tenon.Message {
+	out := make([]*tenon.Message, 0, len(messages))
+	for _, m := range messages {
+		if !slices.ContainsFunc(m.Parts, func(p tenon.Part) bool { return p.Type == tenon.PartOpaque || p.Wire != "" || len(p.Raw) > 0 }) {
+			out = append(out, m)
+			continue
+		}
+		clean := &tenon.Message{Role: m.Role}
+		for _, p := range m.Parts {
+			if p.Wire, p.Raw = "", nil; p.Type != tenon.PartOpaque {
+				clean.Parts = append(clean.Parts, p)
+			}
+		}
+		out = append(out, clean)
+	}
+	return out
 }

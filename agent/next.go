@@ -24,6 +24,9 @@ func (s *State) Next() []tenon.Command {
 	case s.stop != "":
 		return s.done(tenon.RunCompleted, s.stop, nil)
 	}
+	if s.spec.Task == TaskImport {
+		return s.done(tenon.RunCompleted, tenon.StopEnd, nil)
+	}
 	if stop, err := s.limit(); stop != "" {
 		return s.atLimit(stop, err)
 	}

@@ -18,7 +18,7 @@ const Version = "agent@1"
 type Spec struct {
 	Agent      string        `json:"agent"`
 	Model      string        `json:"model"`
-	Task       string        `json:"task,omitempty"` // "" answers the question; TaskCompact
+	Task       string        `json:"task,omitempty"` // "" answers the question; TaskCompact, TaskImport
 	System     string        `json:"system,omitempty"`
 	Question   string        `json:"question"`
 	Tools      string        `json:"tools,omitempty"`  // digest of the tool snapshot, a blob; empty: no tools
@@ -161,7 +161,7 @@ func New(spec Spec, parent *State) *State {
 		s.grants = maps.Clone(spec.Grants)
 	}
 	s.addHistory()
-	if spec.Task != TaskCompact {
+	if spec.Task == "" {
 		s.add(tenon.UserMessage(spec.Question))
 	}
 	return s

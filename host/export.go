@@ -24,7 +24,7 @@ import (
 //	 "runs": [{"run": Run, "events": [Event, …]}, …],  what a run needs stands before it
 //	 "blobs": [{"digest": "sha256:…", "data": …}, …]}
 //
-// Events are byte for byte those of the journal; data that is no JSON is
+// Runs and sessions that were imported stand there as they were in their file. Events are byte for byte those of the journal; data that is no JSON is
 // base64 under data_base64. Of a session that this one was forked from there
 // are only the runs, and of those only the events, that this one goes on from. A blob
 // that held a configured secret has masked: true, and its digest does not fit it any
@@ -110,9 +110,10 @@ func (h *Host) collect(ctx context.Context, s tenon.Session) ([]tenon.Session, [
 				if err != nil {
 					return nil, nil, err
 				}
-				from.Runs = 0
+				from.Runs, from.Imported = 0, time.Time{}
 				sessions, last = append(sessions, from), last+1
 			}
+			row = asExported(row)
 			row.Seq, row.Waiting = uint64(len(l.events)), nil
 			sessions[last].Head, sessions[last].HeadSeq, sessions[last].Runs = row.ID, row.Seq, sessions[last].Runs+1
 			parts = append(parts, exportPart{row, l.events})
@@ -130,9 +131,11 @@ func (h *Host) collect(ctx context.Context, s tenon.Session) ([]tenon.Session, [
 		if err != nil {
 			return nil, nil, err
 		}
+		row = asExported(row)
 		row.Seq = uint64(len(events))
 		parts = append(parts, exportPart{row, events})
 	}
+	s.Imported = time.Time{}
 	return append(sessions, s), parts, nil
 }
 

@@ -323,7 +323,25 @@ func (h *Host) newCore(ctx context.Context, spec engine.Spec) (tenon.Core, error
 	if err != nil {
 		return nil, err
 	}
-	return agent.New(s, parent), nil
+	foreign, err := h.leavesImport(ctx, spec.Run)
+	if foreign {
+		parent = parent.Foreign()
+	}
+	return agent.New(s, parent), err
+}
+
+// leavesImport reports whether a run that was begun here goes on from one that came
+// from a file.
+func (h *Host) leavesImport(ctx context.Context, run tenon.Run) (bool, error) {
+	parent, err := h.store.Run(ctx, run.Parent)
+	if err != nil || parent.Imported == nil {
+		return false, err
+	}
+	own, err := h.store.Run(ctx, run.ID)
+	if tenon.ErrorCode(err) == tenon.CodeNotFound { // it is about to begin
+		return true, nil
+	}
+	return own.Imported == nil, err
 }
 
 // state folds a run's whole journal.

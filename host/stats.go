@@ -36,6 +36,9 @@ func (h *Host) ToolStats(ctx context.Context) ([]ToolStat, error) {
 			break
 		}
 		for _, r := range runs {
+			if r.Imported != nil {
+				continue // its calls were not made here
+			}
 			events, err := h.store.Events(ctx, r.ID, 0, 0)
 			if err != nil {
 				return nil, err

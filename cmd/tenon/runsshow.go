@@ -73,6 +73,9 @@ func (a *app) showRun(run tenon.Run, r agent.Report, steps []agent.StepRecord, b
 	}
 	line("state", state)
 	line("began", a.when(run.Created))
+	if run.Imported != nil {
+		line("imported", a.when(run.Imported.At))
+	}
 	if r.Usage.Input+r.Usage.Output > 0 {
 		line("tokens", fmt.Sprintf("%d in, %d out", r.Usage.Input, r.Usage.Output))
 	}

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -87,6 +88,8 @@ func TestScript(t *testing.T) {
 			"samelen":   cmdSamelen,
 			"capture":   cmdCapture,
 			"bytes":     cmdBytes,
+
+			"sameexport": cmdSameExport,
 		},
 	})
 }
@@ -187,6 +190,19 @@ func jsonAt(v any, path string) (string, error) {
 	}
 	b, err := json.Marshal(v)
 	return string(b), err
+}
+
+// cmdSameExport checks that two exports are equal, but for the time at which they were
+// written: sameexport FILE FILE.
+func cmdSameExport(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: sameexport FILE FILE")
+	}
+	when := regexp.MustCompile(`"exported":"[^"]*"`)
+	a, b := when.ReplaceAllString(ts.ReadFile(args[0]), ""), when.ReplaceAllString(ts.ReadFile(args[1]), "")
+	if diff := cmp.Diff(a, b); diff != "" {
+		ts.Fatalf("the exports are not the same:\n%s", diff)
+	}
 }
 
 // cmdKeys writes the paths of all keys of a JSON value, sorted, so that a golden

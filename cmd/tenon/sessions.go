@@ -14,9 +14,9 @@ import (
 )
 
 func newSessions(a *app) *cobra.Command {
-	cmd := group("sessions", "Conversations: list, show, search, fork, rename, compact, export, delete, prune", "session")
+	cmd := group("sessions", "Conversations: list, show, search, fork, rename, compact, export, import, delete, prune", "session")
 	cmd.AddCommand(newSessionsList(a), newSessionsShow(a), newSessionsSearch(a), newSessionsFork(a), newSessionsRename(a), newSessionsCompact(a),
-		newSessionsExport(a), newSessionsDelete(a), newSessionsPrune(a))
+		newSessionsExport(a), newSessionsImport(a), newSessionsDelete(a), newSessionsPrune(a))
 	return cmd
 }
 
@@ -164,6 +164,9 @@ func (a *app) sessionHead(s tenon.Session) *strings.Builder {
 	head := s.ID + "  " + plural(s.Runs, "run") + "  " + a.when(s.Updated)
 	if s.Parent != "" {
 		head += "  forked from " + s.Parent
+	}
+	if !s.Imported.IsZero() {
+		head += "  imported " + a.when(s.Imported)
 	}
 	fmt.Fprintf(&b, "%s\n", a.outStyle(dim, safeLine(head)))
 	return &b

@@ -67,6 +67,9 @@ func (e *Engine) admit(ctx context.Context, run string, s engine.Signal) (event 
 	if row.State.Ended() && (s.Kind != tenon.EventRetry || row.State != tenon.RunFailed) {
 		return tenon.Event{}, false, tenon.Errorf(tenon.CodeConflict, "run %s has ended (%s)", run, row.State)
 	}
+	if row.Imported != nil {
+		return tenon.Event{}, false, tenon.Errorf(tenon.CodeConflict, "run %s was imported and never goes on; ask in its session: tenon run -s %s", run, row.Session)
+	}
 	if s.Kind == tenon.EventRetry && row.State != tenon.RunFailed {
 		return tenon.Event{}, false, tenon.Errorf(tenon.CodeConflict, "run %s (%s) has not failed, so there is nothing to retry", run, row.State)
 	}

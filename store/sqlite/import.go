@@ -23,7 +23,7 @@ func (s *Store) ImportSession(ctx context.Context, im store.Import) error {
 	}
 	runs := make([]importedRun, len(im.Runs))
 	for i, r := range im.Runs {
-		x := importedRun{run: r.Run, rows: rowsOf(r.Events)}
+		x := importedRun{run: r.Run, rows: rowsOf(r.Events, new([]byte))}
 		switch {
 		case r.Run.ID == "" || r.Run.Session == "" || r.Run.Imported == nil || !r.Run.State.Ended():
 			return tenon.Errorf(tenon.CodeInvalid, "store: run %q of an import needs an id, a session, the mark and an end", r.Run.ID)
