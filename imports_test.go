@@ -53,12 +53,14 @@ var arrows = map[string][]string{
 	"host": {"agent", "catalog", "config", "engine", "engine/local", "model", "model/anthropic", "model/gemini", "model/openai",
 		"model/react", "model/script", "policy", "record", "servers", "servers/oauth", "store", "store/sqlite", "transport", "internal/keyring", "internal/patience"},
 
+	"eval": {"agent", "catalog", "config", "host"},
+
 	"httpapi": {"agent", "engine", "host", "internal/sse"},
 
 	"internal/history":    {},
 	"internal/testserver": {"mcp", "transport", "jsonrpc"},
 	"internal/clitest":    {},
-	"cmd/tenon":           {"agent", "catalog", "config", "engine", "host", "httpapi", "internal/testserver", "model", "model/script", "record", "servers"},
+	"cmd/tenon":           {"agent", "catalog", "config", "engine", "eval", "host", "httpapi", "internal/testserver", "model", "model/script", "record", "servers"},
 }
 
 // homes says which package of ours may import a module of others. One module,

@@ -81,6 +81,15 @@ func (c cassette) toolset(name string, own tenon.Toolset) tenon.Toolset {
 	return own
 }
 
+// wrapped is a toolset with what stands around it: the cassette, then the caller's own.
+func (h *Host) wrapped(name string, own tenon.Toolset) tenon.Toolset {
+	t := h.cassette.toolset(name, own)
+	if h.cfg.Wrap != nil {
+		t = h.cfg.Wrap(name, t)
+	}
+	return t
+}
+
 // replayed answers what a server asks for as it was answered when the cassette was
 // recorded. False: this is no replay, or nothing like it was recorded.
 func (q *questioner) replayed(method string, params json.RawMessage) (json.RawMessage, bool, error) {

@@ -56,6 +56,9 @@ type Config struct {
 	Model string
 	// Models adds models of the caller's own, by name.
 	Models map[string]tenon.Model
+	// Wrap, if set, stands around the toolset of each server, and around those of
+	// Toolsets: it sees what is sent and what comes back, with remote names.
+	Wrap func(server string, t tenon.Toolset) tenon.Toolset
 	// Toolsets adds tools of the caller's own, by server name.
 	Toolsets map[string]tenon.Toolset
 	// Record and Replay are folders of cassettes: of what went to and came from models
@@ -199,7 +202,7 @@ func (h *Host) openServers() error {
 				h.redactor.Add(c.Auth.ClientSecret)
 				return c, err
 			}})
-		h.servers[name], h.toolsets[name] = s, h.cassette.toolset(name, s)
+		h.servers[name], h.toolsets[name] = s, h.wrapped(name, s)
 		h.rules.Servers[name] = entry.Policy
 	}
 	for name, t := range h.config.Tools {
@@ -215,7 +218,7 @@ func (h *Host) openServers() error {
 		if _, ok := h.toolsets[name]; ok {
 			return tenon.Errorf(tenon.CodeConfig, "toolset '%s' has the name of a configured server", name)
 		}
-		h.toolsets[name] = h.cassette.toolset(name, t)
+		h.toolsets[name] = h.wrapped(name, t)
 	}
 	return h.openSources()
 }

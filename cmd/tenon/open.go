@@ -56,19 +56,29 @@ func (c *cassette) check(cmd *cobra.Command) error {
 // open loads the configuration and opens a host on it. Without any
 // configuration there are no servers, and the store is the user's.
 func (a *app) open(ctx context.Context, o opening) (*host.Host, error) {
-	cfg, err := a.load(ctx, o.adhoc)
+	cfg, err := a.hostConfig(ctx, o)
 	if err != nil {
 		return nil, err
+	}
+	return host.Open(ctx, cfg)
+}
+
+// hostConfig loads the configuration and says how a host is opened on it.
+func (a *app) hostConfig(ctx context.Context, o opening) (host.Config, error) {
+	none := host.Config{}
+	cfg, err := a.load(ctx, o.adhoc)
+	if err != nil {
+		return none, err
 	}
 	plays := false
 	if o.replay != "" {
 		if plays, err = record.HoldsServers(o.replay); err != nil {
-			return nil, err
+			return none, err
 		}
 	}
 	if o.connect && !plays {
 		if err := a.consent(ctx, cfg); err != nil {
-			return nil, err
+			return none, err
 		}
 	}
 	if o.set != nil {
@@ -82,9 +92,9 @@ func (a *app) open(ctx context.Context, o opening) (*host.Host, error) {
 	if o.asks != "" && o.model == "" {
 		o.model = a.findModel(ctx, cfg, o)
 	}
-	return host.Open(ctx, host.Config{Config: cfg, Home: a.home, Model: o.model, Record: o.record, Replay: o.replay, Resumed: o.resumed,
+	return host.Config{Config: cfg, Home: a.home, Model: o.model, Record: o.record, Replay: o.replay, Resumed: o.resumed,
 		LookupEnv: a.lookupEnv, Version: version().Version, Logger: a.logger(cfg), Brief: !o.lasting, Live: o.live || o.adhoc.given(),
-		Attended: a.canAsk() || a.wait || o.lasting})
+		Attended: a.canAsk() || a.wait || o.lasting}, nil
 }
 
 // findModel looks for a model where the configuration names none. The question

@@ -132,6 +132,7 @@ var verbs = []verb{
 	{"demo", groupDaily, newDemo},
 	{"run", groupDaily, newRun},
 	{"chat", groupDaily, newChat},
+	{"eval", groupDaily, newEval},
 	{"serve", groupDaily, newServe},
 	{"init", groupDaily, newInit},
 	{"servers", groupNouns, newServers},

@@ -1,0 +1,207 @@
+package eval
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+)
+
+// judge holds a run's report to what is expected, and returns what is not so, a
+// sentence each.
+func (e *Expect) judge(r *agent.Report, took time.Duration) []string {
+	var bad []string
+	miss := func(format string, args ...any) { bad = append(bad, fmt.Sprintf(format, args...)) }
+	want := tenon.StopReason(e.StopReason)
+	if want == "" {
+		want = tenon.StopEnd
+	}
+	if r.Stop != want {
+		text := fmt.Sprintf("stop reason: want %s, got %s", want, orNone(string(r.Stop)))
+		if r.Error != nil {
+			text += ": " + r.Error.Message
+		}
+		miss("%s", text)
+	}
+	if e.Calls != nil {
+		bad = append(bad, e.calls(r.ToolCalls)...)
+	}
+	bad = append(bad, e.Answer.judge(r.Answer)...)
+	if e.MaxTurns > 0 && r.Turns > e.MaxTurns {
+		miss("turns: %d, at most %d", r.Turns, e.MaxTurns)
+	}
+	if n := r.Usage.Input + r.Usage.Output; e.MaxTokens > 0 && n > e.MaxTokens {
+		miss("tokens: %d, at most %d", n, e.MaxTokens)
+	}
+	if e.MaxCost > 0 && r.Cost != nil && *r.Cost > tenon.Dollars(e.MaxCost) {
+		miss("cost: %s, at most %s", r.Cost, tenon.Dollars(e.MaxCost))
+	}
+	if e.MaxCost > 0 && r.Cost == nil {
+		miss("cost: the price of the model is not known, so max_cost holds nothing")
+	}
+	if e.MaxTime > 0 && took > e.MaxTime {
+		miss("time: %s, at most %s", took.Round(time.Millisecond), e.MaxTime)
+	}
+	return bad
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+// calls holds the tool calls to those that are expected.
+func (e *Expect) calls(got []agent.CallRecord) []string {
+	want := *e.Calls
+	var bad []string
+	used := make([]bool, len(got))
+	switch e.Order {
+	case "", OrderExact:
+		for i, w := range want {
+			if i >= len(got) {
+				bad = append(bad, fmt.Sprintf("call %d: want %s, there is none", i+1, w))
+				continue
+			}
+			used[i] = true
+			if text := w.fits(got[i]); text != "" {
+				bad = append(bad, fmt.Sprintf("call %d: %s", i+1, text))
+			}
+		}
+	default:
+		from := 0
+		for i, w := range want {
+			at := slices.IndexFunc(got[from:], func(r agent.CallRecord) bool { return w.fits(r) == "" })
+			if e.Order != OrderOrdered {
+				at = slices.IndexFunc(got, func(r agent.CallRecord) bool {
+					return !used[indexOf(got, r)] && w.fits(r) == ""
+				})
+			}
+			if at < 0 {
+				bad = append(bad, fmt.Sprintf("call %d: want %s%s", i+1, w, nearestCall(w, got)))
+				continue
+			}
+			if e.Order == OrderOrdered {
+				at += from
+				from = at + 1
+			}
+			used[at] = true
+		}
+	}
+	if e.Order == OrderOrdered || e.Order == OrderAny {
+		return bad
+	}
+	for i, r := range got {
+		if !used[i] {
+			bad = append(bad, fmt.Sprintf("call %d is not expected: %s", i+1, recordText(r)))
+		}
+	}
+	return bad
+}
+
+// indexOf finds a record by its step, which is its own.
+func indexOf(list []agent.CallRecord, r agent.CallRecord) int {
+	return slices.IndexFunc(list, func(o agent.CallRecord) bool { return o.Step == r.Step })
+}
+
+// nearestCall says why the calls of the tool that there are do not fit.
+func nearestCall(w Call, got []agent.CallRecord) string {
+	for _, r := range got {
+		if w.names(r) {
+			return ": " + w.fits(r)
+		}
+	}
+	if len(got) == 0 {
+		return ", there is no call at all"
+	}
+	var names []string
+	for _, r := range got {
+		names = append(names, r.Name)
+	}
+	return ", called: " + shorten(strings.Join(names, ", "), 200)
+}
+
+func (w Call) names(r agent.CallRecord) bool {
+	return (w.Tool == r.Name || w.Tool == r.Remote) && (w.Server == "" || w.Server == r.Server)
+}
+
+// fits says why a call is not the expected one, "" where it is.
+func (w Call) fits(r agent.CallRecord) string {
+	if !w.names(r) {
+		return fmt.Sprintf("want %s, got %s", w, recordText(r))
+	}
+	if w.Outcome != "" && w.Outcome != r.Outcome {
+		return fmt.Sprintf("%s: want the outcome %s, got %s", recordText(r), w.Outcome, r.Outcome)
+	}
+	if w.Arguments == nil {
+		return ""
+	}
+	want, _ := decode(w.Arguments) // it was checked when the file was read
+	got, err := decode(r.Args)
+	if err != nil {
+		return fmt.Sprintf("the arguments of %s are not JSON", r.Name)
+	}
+	if text := fit("", want, got, w.Exact); text != "" {
+		return fmt.Sprintf("arguments of %s: %s", r.Name, text)
+	}
+	return ""
+}
+
+// String shows the expected call in a line.
+func (w Call) String() string {
+	name := w.Tool
+	if w.Server != "" {
+		name = w.Server + "." + name
+	}
+	if w.Arguments == nil {
+		return name
+	}
+	return name + shorten(string(w.Arguments), 200)
+}
+
+func recordText(r agent.CallRecord) string { return r.Name + shorten(string(r.Args), 200) }
+
+// judge holds the last text of a run to what is expected of it.
+func (a *Answer) judge(answer string) []string {
+	var bad []string
+	miss := func(format string, args ...any) { bad = append(bad, "answer: "+fmt.Sprintf(format, args...)) }
+	text := strings.TrimSpace(answer)
+	shown := brief(text)
+	if a.Equals != nil && text != strings.TrimSpace(*a.Equals) {
+		miss("want %s, got %s", brief(*a.Equals), shown)
+	}
+	lower := strings.ToLower(text)
+	for _, c := range a.Contains {
+		if !strings.Contains(lower, strings.ToLower(c)) {
+			miss("want %s in it, got %s", brief(c), shown)
+		}
+	}
+	for _, c := range a.NotContains {
+		if strings.Contains(lower, strings.ToLower(c)) {
+			miss("%s must not be in it, got %s", brief(c), shown)
+		}
+	}
+	if a.regex != nil && !a.regex.MatchString(text) {
+		miss("want a text that fits /%s/, got %s", a.Regex, shown)
+	}
+	if a.schema != nil {
+		if err := a.schema.Check([]byte(text)); err != nil {
+			miss("%s: %s", err, shown)
+		}
+	}
+	if a.JSON != nil {
+		want, _ := decode(a.JSON) // it was checked when the file was read
+		got, err := decode([]byte(text))
+		if err != nil || !json.Valid([]byte(text)) {
+			miss("it is not JSON: %s", shown)
+		} else if miss2 := fit("", want, got, false); miss2 != "" {
+			miss("%s", miss2)
+		}
+	}
+	return bad
+}

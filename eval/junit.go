@@ -1,0 +1,122 @@
+package eval
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tenonhq/tenon"
+)
+
+// The elements of JUnit's XML that its readers agree on.
+type (
+	junitSuites struct {
+		XMLName xml.Name `xml:"testsuites"`
+		junitCounts
+		Suite junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		junitCounts
+		Cases []junitCase `xml:"testcase"`
+	}
+	junitCounts struct {
+		Name     string `xml:"name,attr"`
+		Tests    int    `xml:"tests,attr"`
+		Failures int    `xml:"failures,attr"`
+		Errors   int    `xml:"errors,attr"`
+		Time     string `xml:"time,attr"`
+	}
+	junitCase struct {
+		Class   string      `xml:"classname,attr"`
+		Name    string      `xml:"name,attr"`
+		Time    string      `xml:"time,attr"`
+		Failure *junitCause `xml:"failure,omitempty"`
+		Error   *junitCause `xml:"error,omitempty"`
+		Out     string      `xml:"system-out,omitempty"`
+	}
+	junitCause struct {
+		Message string `xml:"message,attr"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+// WriteJUnit writes a result as JUnit's XML: one testcase for each case. A case that
+// passed although single attempts did not says so in its output.
+func (r *Result) WriteJUnit(w io.Writer) error {
+	counts := junitCounts{Name: r.Suite, Tests: len(r.Cases), Time: seconds(r.Millis)}
+	s := junitSuite{}
+	for _, c := range r.Cases {
+		j := junitCase{Class: r.Suite, Name: clean(c.Name)}
+		var texts []string
+		var millis int64
+		first, broken := "", true
+		for _, a := range c.Attempts {
+			millis += a.Millis
+			if a.Passed {
+				broken = false
+				continue
+			}
+			broken = broken && a.Error != ""
+			why := a.reasons()
+			if first == "" && len(why) > 0 {
+				first = why[0]
+			}
+			texts = append(texts, fmt.Sprintf("attempt %d (run %s):\n  %s", a.Number, a.Run, strings.Join(why, "\n  ")))
+		}
+		j.Time = seconds(millis)
+		text := clean(strings.Join(texts, "\n"))
+		cause := &junitCause{Message: clean(first), Text: text}
+		switch {
+		case c.Passed:
+			j.Out = text
+		case broken:
+			j.Error = cause
+			counts.Errors++
+		default:
+			j.Failure = cause
+			counts.Failures++
+		}
+		s.Cases = append(s.Cases, j)
+	}
+	s.junitCounts = counts
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return tenon.Errorf(tenon.CodeStore, "junit: %w", err)
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	if err := e.Encode(junitSuites{junitCounts: counts, Suite: s}); err != nil {
+		return tenon.Errorf(tenon.CodeStore, "junit: %w", err)
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// reasons are all that speaks against an attempt.
+func (a Attempt) reasons() []string {
+	if a.Error == "" {
+		return a.Failures
+	}
+	return append([]string{a.Error}, a.Failures...)
+}
+
+// Reason is the first thing that speaks against an attempt, "" where it passed.
+func (a Attempt) Reason() string {
+	if why := a.reasons(); len(why) > 0 {
+		return why[0]
+	}
+	return ""
+}
+
+func seconds(millis int64) string { return fmt.Sprintf("%d.%03d", millis/1000, millis%1000) }
+
+// clean takes out what XML cannot hold.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || r < 0x20 && r != '\n' && r != '\t' {
+			return '\uFFFD'
+		}
+		return r
+	}, s)
+}
