@@ -21,7 +21,7 @@ const module = "github.com/tenonhq/tenon"
 var arrows = map[string][]string{
 	".":      {},
 	"policy": {},
-	"agent":  {},
+	"agent":  {"policy"}, // the config struct of an agent's rules
 
 	"internal/patience":   {},
 	"internal/sse":        {},

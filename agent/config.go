@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/policy"
 )
 
 // OnLimitFail ends a run that reaches a limit as failed.
@@ -60,6 +61,8 @@ type Config struct {
 	Limits Limits `yaml:"limits"`
 	// How a long conversation is made to fit the model.
 	Compaction Compaction `yaml:"compaction"`
+	// Rules for the tools that this agent uses; stands above those of servers and groups, below those of tools.
+	Policy policy.Block `yaml:"policy"`
 
 	// Template holds the text of the file that Prompt names, once it is read.
 	Template string `yaml:"-"`

@@ -72,7 +72,7 @@ func (k *checker) run() {
 		k.server("servers."+name, name, k.c.Servers[name])
 	}
 	k.tools()
-	k.rules()
+	k.policies()
 	for _, name := range k.order["models"] {
 		k.model("models."+name, name, k.c.Models[name])
 	}

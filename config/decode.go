@@ -334,8 +334,8 @@ func ParseDuration(s string) (time.Duration, error) {
 	return time.Duration(n)*24*time.Hour + d, nil
 }
 
-// duration reads 90s, 5m, 1h30m, 30d; a bare number is seconds. Every duration of
-// the format must be positive.
+// duration reads 90s, 5m, 1h30m, 30d; a bare number is seconds. It must be positive,
+// unless the field has a minimum of 0.
 func (d *decoder) duration(n *node, p place, v reflect.Value, f field) {
 	const hint = "write 90s, 5m, 1h30m or 30d; a bare number is seconds"
 	if n.kind != scalarNode || n.isNull() || n.tag == "!!bool" {
@@ -352,7 +352,7 @@ func (d *decoder) duration(n *node, p place, v reflect.Value, f field) {
 	switch {
 	case err != nil:
 		d.add(n, p.path, fmt.Sprintf("must be a duration, is '%s'", n.val), hint)
-	case dur <= 0:
+	case dur < 0 || dur == 0 && f.min == nil:
 		d.add(n, p.path, f.name+" must be positive", "")
 	default:
 		v.SetInt(int64(dur))

@@ -135,7 +135,7 @@ func (g *generator) object(t reflect.Type, p place) map[string]any {
 			f.min, f.max = &b[0], &b[1]
 		}
 		switch {
-		case t == reflect.TypeFor[policy.Block]() && !strings.HasPrefix(p.pattern, "policy."):
+		case t == reflect.TypeFor[policy.Block]() && p.pattern != "policy.defaults":
 			f.def = "that of the next less specific block"
 		case t == reflect.TypeFor[agent.Limits]() && p.pattern != "limits":
 			f.def = "that of limits"

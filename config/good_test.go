@@ -97,6 +97,9 @@ func TestDefaults(t *testing.T) {
 			}
 			got := rv.Field(f.index)
 			if got.Kind() == reflect.Pointer {
+				if got.IsNil() {
+					got = reflect.New(got.Type().Elem())
+				}
 				got = got.Elem()
 			}
 			text := fmt.Sprint(got.Interface())

@@ -46,10 +46,9 @@ var laterKeys = map[string][]string{
 		"is_retrieval", "registry_name"},
 	"config.SecretSource": {"keyring", "prompt", "password"},
 	"catalog.Tool":        {"path", "request", "template", "model"},
-	"policy.Block":        {"rate", "cache", "redact", "cost"},
-	"policy.Config":       {"commands", "urls", "groups", "pins", "env_unresolved", "literal_secrets"},
+	"policy.Config":       {"commands", "urls", "env_unresolved", "literal_secrets"},
 	"agent.Config": {"data_inputs", "data_message_prefix",
-		"history", "errors", "response_format", "policy"},
+		"history", "errors", "response_format"},
 	"config.Store":     {"dsn", "audit", "redact"},
 	"config.Telemetry": {"metrics", "otlp"},
 }

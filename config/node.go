@@ -366,4 +366,4 @@ func overlay(top, below *node, path string) *node {
 }
 
 // namedMaps are the maps whose keys are the user's names.
-var namedMaps = map[string]bool{"servers": true, "tools": true, "models": true, "agents": true, "secrets": true}
+var namedMaps = map[string]bool{"servers": true, "tools": true, "models": true, "agents": true, "secrets": true, "policy.groups": true}

@@ -75,28 +75,6 @@ func (k *checker) placeholders(p, template string, known ...string) {
 	}
 }
 
-// rules compiles the conditions of policy.rules.
-func (k *checker) rules() {
-	for i, r := range k.c.Policy.Rules {
-		p := index("policy.rules", i)
-		for _, key := range []string{"when", "verdict"} {
-			if !k.has(p + "." + key) {
-				k.bad(p, "write {when: CEL, verdict: allow, ask or deny}", "'%s' is required", key)
-			}
-		}
-		if !k.has(p+".when") || k.nodes[p+".when"].tag != "!!str" {
-			continue
-		}
-		l, err := policy.NewLanguage()
-		if err == nil {
-			_, err = l.Condition(r.When)
-		}
-		if err != nil {
-			k.bad(p+".when", "CEL over tool, args, agent, principal and state", "%s", err)
-		}
-	}
-}
-
 // condition compiles CEL about a tool.
 func (k *checker) condition(p, text string) {
 	if !k.has(p) || k.nodes[p].tag != "!!str" {

@@ -229,7 +229,7 @@ func (c *counting) Call(ctx context.Context, call tenon.Call) (*tenon.Result, er
 // TestConcurrency bounds the calls of one tool over several runs.
 func TestConcurrency(t *testing.T) {
 	s := &counting{}
-	c := &config.Config{Tools: map[string]catalog.Tool{"price": {Server: "shop", RemoteName: "price", Policy: policy.Block{Concurrency: 2}}}}
+	c := &config.Config{Tools: map[string]catalog.Tool{"price": {Server: "shop", RemoteName: "price", Policy: policy.Block{Concurrency: new(2)}}}}
 	h, _ := budgeted(t, t.TempDir(), c, s, func(req *tenon.Request) (*tenon.Response, error) {
 		if req.Messages[len(req.Messages)-1].Role == tenon.RoleUser {
 			return calls(`price {"thing":"a"}`, `price {"thing":"b"}`, `price {"thing":"c"}`), nil

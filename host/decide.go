@@ -58,7 +58,7 @@ func (h *Host) decideCall(ctx context.Context, a engine.Attempt, c *agent.Decide
 	}
 	o := h.rules.Judge(h.facts(a.Row, c.State, t, d.Arguments))
 	d.Verdict, d.By, d.Reason, d.Idempotent, d.Timeout = o.Verdict, agent.ByPolicy, o.Reason, o.Idempotent, o.Timeout
-	d.Expires, d.MaxCalls, d.MaxSession = o.Expires, o.MaxCalls.Run, o.MaxCalls.Session
+	d.Expires, d.MaxCalls, d.MaxSession = o.Expires, o.MaxRun, o.MaxSession
 	if d.Verdict == tenon.Ask {
 		by, err := h.allowedBefore(ctx, a.Row, c, t)
 		if err != nil {

@@ -128,7 +128,8 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 		return []tenon.Event{h.failed(a.Step, err, false, 0)}, nil
 	}
 	id := policy.ID{Server: c.Server, Remote: c.Remote}
-	leave, err := h.gates.enter(ctx, id, h.rules.For(id).Concurrency)
+	block := h.rules.For(id, a.Row.Agent)
+	leave, err := h.gates.enter(ctx, id, policy.Value(block.Concurrency))
 	if err != nil { // it was not made, and that is known
 		return []tenon.Event{{Step: a.Step, Kind: tenon.EventInterrupted}}, nil
 	}
@@ -166,7 +167,7 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 		}
 	}
 	if err == nil {
-		result, whole, err := h.bounded(ctx, a, id, h.redacted(r))
+		result, whole, err := h.bounded(ctx, a, block, h.redacted(r))
 		if err != nil {
 			return nil, err
 		}

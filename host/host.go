@@ -19,6 +19,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -185,7 +186,8 @@ func (h *Host) leaveStore() error {
 // openServers makes the servers of the configuration, without starting any, and
 // the rules about their tools.
 func (h *Host) openServers() error {
-	h.rules = &policy.Rules{Defaults: h.config.Policy.Defaults, Servers: map[string]policy.Block{}, Tools: map[policy.ID]policy.Block{}}
+	h.rules = &policy.Rules{Defaults: h.config.Policy.Defaults, Servers: map[string]policy.Block{}, Groups: h.config.Policy.Groups,
+		Agents: map[string]policy.Block{}, Tools: map[policy.ID]policy.Block{}, ToolGroups: map[policy.ID][]string{}}
 	kept, vault := h.cfg.serversPath(), h.cfg.vault()
 	for name, entry := range h.config.Servers {
 		if !entry.IsEnabled() {
@@ -207,9 +209,15 @@ func (h *Host) openServers() error {
 	}
 	for name, t := range h.config.Tools {
 		t = t.WithDefaults(name)
-		h.rules.Tools[policy.ID{Server: t.Server, Remote: t.RemoteName}] = t.Policy
+		id := policy.ID{Server: t.Server, Remote: t.RemoteName}
+		if h.rules.Tools[id] = t.Policy; t.Groups != nil {
+			h.rules.ToolGroups[id] = t.Groups
+		}
 	}
-	if err := h.rules.Add(h.config.Policy.Rules...); err != nil {
+	for name, a := range h.config.Agents {
+		h.rules.Agents[name] = a.Policy
+	}
+	if err := cmp.Or(h.rules.Compile(), h.rules.Add(h.config.Policy.Rules...)); err != nil {
 		return err
 	}
 	h.policy = h.rules.Digest()

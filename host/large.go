@@ -18,11 +18,10 @@ const previewBytes = 1 << 10
 
 // bounded cuts the text of a result that is larger than the tool's rules allow. The
 // whole text is kept as a blob of the run, of which the artifact tells.
-func (h *Host) bounded(ctx context.Context, a engine.Attempt, id policy.ID, r *tenon.Result) (*tenon.Result, *agent.Artifact, error) {
+func (h *Host) bounded(ctx context.Context, a engine.Attempt, b policy.Block, r *tenon.Result) (*tenon.Result, *agent.Artifact, error) {
 	if a.Row.Core != agent.Version {
 		return r, nil, nil // a person's own call
 	}
-	b := h.rules.For(id)
 	limit := min(int(b.ResultBytes), 4*b.ResultTokens) // four bytes a token
 	var texts []string
 	var rest []tenon.Content

@@ -28,7 +28,8 @@ type Problem struct {
 // others' tools are there. Names, if given, are the servers to ask; else all.
 // The error has code unreachable if a required server cannot be reached.
 func (h *Host) Tools(ctx context.Context, names ...string) (*catalog.Snapshot, []Problem, error) {
-	if len(names) == 0 {
+	all := len(names) == 0
+	if all {
 		names = slices.DeleteFunc(slices.Sorted(maps.Keys(h.toolsets)), isOwn)
 	}
 	type answer struct {
@@ -65,8 +66,11 @@ func (h *Host) Tools(ctx context.Context, names ...string) (*catalog.Snapshot, [
 		shelves = append(shelves, h.shelf(name, answers[i].tools))
 	}
 	snapshot, errs := h.merged(shelves)
+	if all && len(problems) == 0 {
+		errs = append(slices.Clip(errs), h.inert(snapshot)...)
+	}
 	for _, err := range errs {
-		problems = append(problems, Problem{"", err})
+		problems = append(problems, Problem{"", h.placed(err)})
 	}
 	return snapshot, problems, nil
 }

@@ -76,6 +76,7 @@ func newLanguage(variables ...string) (*Language, error) {
 // concurrent use.
 type Condition struct {
 	text    string
+	ast     *cel.Ast
 	program cel.Program
 }
 
@@ -94,7 +95,7 @@ func (l *Language) Condition(text string) (*Condition, error) {
 	if err != nil {
 		return nil, tenon.Errorf(tenon.CodeConfig, "the expression cannot be used: %w", err)
 	}
-	return &Condition{text: text, program: program}, nil
+	return &Condition{text: text, ast: ast, program: program}, nil
 }
 
 // String returns the expression as it was written.

@@ -5,9 +5,9 @@
 // replay reads it and never evaluates it again.
 //
 // Rules come in blocks. The most specific one that says something decides, key
-// by key: tools.NAME.policy, then servers.NAME.policy, then policy.defaults,
-// then what is built in. Rules are keyed by a tool's identity (server and
-// remote name), never by the name that a model sees.
+// by key: tools.NAME.policy, then agents.NAME.policy, policy.groups.NAME,
+// servers.NAME.policy, policy.defaults, then what is built in. Rules are keyed by
+// a tool's identity (server and remote name), never by the name that a model sees.
 //
 // What has to wait, count or send again is not done here but by the agent's
 // core; see package agent. The package stands below catalog and host, which
@@ -35,9 +35,15 @@ type ID struct {
 type Rules struct {
 	Defaults Block
 	Servers  map[string]Block
+	Groups   map[string]Block
+	Agents   map[string]Block
 	Tools    map[ID]Block
+	// ToolGroups are the groups of the tools that the configuration puts into some;
+	// any other is in [tenon.DefaultGroup].
+	ToolGroups map[ID][]string
 
-	rules []compiled // see Add
+	rules      []compiled            // see Add
+	conditions map[string]*Condition // see Compile
 }
 
 // Opinion is what the rules say about a tool.
@@ -47,12 +53,30 @@ type Opinion struct {
 	Idempotent bool          // a repeat is safe
 	Timeout    time.Duration // 0: the server's own
 	Expires    time.Duration // how long a question waits; 0: for ever
-	MaxCalls   CallLimit
+	MaxRun     int           // calls of the tool in a run; 0: no limit
+	MaxSession int           // and in a session
+	Rate       string        // see [ParseRate]; "": none
+	Cost       tenon.USD     // of the call
+	Cache      time.Duration // how long the result may stand for an equal call; 0: not at all
+	Scope      string        // of such calls
 }
 
-// For returns the block that holds for a tool.
-func (r *Rules) For(id ID) Block {
-	return r.Tools[id].Over(r.Servers[id.Server]).Over(r.Defaults).WithDefaults()
+// For returns the block that holds for a tool that an agent uses; "" is no agent.
+func (r *Rules) For(id ID, agent string) Block {
+	b := r.Tools[id].Over(r.Agents[agent])
+	if len(r.Groups) > 0 {
+		for _, g := range r.groupsOf(id) {
+			b = b.Over(r.Groups[g])
+		}
+	}
+	return b.Over(r.Servers[id.Server]).Over(r.Defaults).WithDefaults()
+}
+
+func (r *Rules) groupsOf(id ID) []string {
+	if g, ok := r.ToolGroups[id]; ok {
+		return g
+	}
+	return []string{tenon.DefaultGroup}
 }
 
 // Judge says whether a call of a tool may run: the first rule whose condition holds
@@ -60,23 +84,30 @@ func (r *Rules) For(id ID) Block {
 // whoever built the catalog has dropped those of servers that are not trusted.
 func (r *Rules) Judge(f *Facts) Opinion {
 	t := f.Tool
-	b := r.For(ID{t.Server, t.Remote})
-	o := Opinion{Verdict: tenon.Allow, Timeout: b.Timeout, Expires: b.Expires, MaxCalls: b.MaxCalls}
+	b := r.For(ID{t.Server, t.Remote}, f.Agent)
+	o := Opinion{Verdict: tenon.Allow, Timeout: b.Timeout, Expires: b.Expires, MaxRun: Value(b.MaxCalls.Run), MaxSession: Value(b.MaxCalls.Session),
+		Cost: tenon.Dollars(Value(b.Cost))}
+	if b.Rate != RateNone {
+		o.Rate = b.Rate
+	}
 	switch b.Retry {
 	case RetryAlways:
 		o.Idempotent = true
 	case RetryAuto:
 		o.Idempotent = t.Annotations.IsIdempotent()
 	}
-	switch b.Approval {
-	case ApprovalAlways:
+	if t.Annotations.IsIdempotent() || Value(b.Cache.Force) {
+		o.Cache, o.Scope = Value(b.Cache.TTL), b.Cache.Scope
+	}
+	switch {
+	case b.Approval.If != "":
+		o.Verdict, o.Reason = r.askIf(b.Approval.If, f)
+	case b.Approval.Mode == ApprovalAlways:
 		o.Verdict, o.Reason = tenon.Ask, "every call of this tool asks first"
-	case ApprovalDestructive:
-		if !t.Annotations.IsReadOnly() {
-			o.Verdict, o.Reason = tenon.Ask, "the tool is not marked as read-only"
-			if t.Annotations.Destructive != nil && *t.Annotations.Destructive {
-				o.Reason = "the tool is marked as destructive"
-			}
+	case b.Approval.Mode == ApprovalDestructive && !t.Annotations.IsReadOnly():
+		o.Verdict, o.Reason = tenon.Ask, "the tool is not marked as read-only"
+		if t.Annotations.Destructive != nil && *t.Annotations.Destructive {
+			o.Reason = "the tool is marked as destructive"
 		}
 	}
 	return r.apply(o, f)
@@ -87,19 +118,22 @@ func (r *Rules) Digest() string {
 	type entry struct {
 		Server, Remote string
 		Block          Block
+		Groups         []string `json:",omitempty"`
 	}
 	// Maps are marshalled in the order of their keys, so this is stable.
 	flat := struct {
 		Defaults Block
 		Servers  map[string]Block
+		Groups   map[string]Block `json:",omitempty"`
+		Agents   map[string]Block `json:",omitempty"`
 		Tools    map[string]entry
 		Rules    []Rule `json:",omitempty"`
-	}{r.Defaults, r.Servers, make(map[string]entry, len(r.Tools)), nil}
+	}{r.Defaults, r.Servers, r.Groups, r.Agents, make(map[string]entry, len(r.Tools)), nil}
 	for _, rule := range r.rules {
 		flat.Rules = append(flat.Rules, rule.Rule)
 	}
 	for id, b := range r.Tools {
-		flat.Tools[id.Server+"\x00"+id.Remote] = entry{id.Server, id.Remote, b}
+		flat.Tools[id.Server+"\x00"+id.Remote] = entry{id.Server, id.Remote, b, r.ToolGroups[id]}
 	}
 	b, err := json.Marshal(flat)
 	if err != nil {

@@ -23,11 +23,11 @@ func TestJudge(t *testing.T) {
 		{"read-only runs", Rules{}, readOnly, tenon.Allow, true},
 		{"not destructive still asks", Rules{}, tenon.Annotations{Destructive: &no}, tenon.Ask, false},
 		{"idempotent may be repeated but asks", Rules{}, tenon.Annotations{Idempotent: &yes}, tenon.Ask, true},
-		{"always", Rules{Defaults: Block{Approval: ApprovalAlways}}, readOnly, tenon.Ask, true},
-		{"never", Rules{Defaults: Block{Approval: ApprovalNever}}, tenon.Annotations{}, tenon.Allow, false},
-		{"the server's block stands above the defaults", Rules{Defaults: Block{Approval: ApprovalNever}, Servers: map[string]Block{"s": {Approval: ApprovalAlways}}}, readOnly, tenon.Ask, true},
-		{"the tool's block stands above the server's", Rules{Servers: map[string]Block{"s": {Approval: ApprovalAlways}}, Tools: map[ID]Block{{"s", "x"}: {Approval: ApprovalNever}}}, tenon.Annotations{}, tenon.Allow, false},
-		{"another tool's block says nothing", Rules{Tools: map[ID]Block{{"s", "y"}: {Approval: ApprovalNever}}}, tenon.Annotations{}, tenon.Ask, false},
+		{"always", Rules{Defaults: Block{Approval: Approval{Mode: ApprovalAlways}}}, readOnly, tenon.Ask, true},
+		{"never", Rules{Defaults: Block{Approval: Approval{Mode: ApprovalNever}}}, tenon.Annotations{}, tenon.Allow, false},
+		{"the server's block stands above the defaults", Rules{Defaults: Block{Approval: Approval{Mode: ApprovalNever}}, Servers: map[string]Block{"s": {Approval: Approval{Mode: ApprovalAlways}}}}, readOnly, tenon.Ask, true},
+		{"the tool's block stands above the server's", Rules{Servers: map[string]Block{"s": {Approval: Approval{Mode: ApprovalAlways}}}, Tools: map[ID]Block{{"s", "x"}: {Approval: Approval{Mode: ApprovalNever}}}}, tenon.Annotations{}, tenon.Allow, false},
+		{"another tool's block says nothing", Rules{Tools: map[ID]Block{{"s", "y"}: {Approval: Approval{Mode: ApprovalNever}}}}, tenon.Annotations{}, tenon.Ask, false},
 		{"retry always", Rules{Defaults: Block{Retry: RetryAlways}}, tenon.Annotations{}, tenon.Ask, true},
 		{"retry never", Rules{Defaults: Block{Retry: RetryNever}}, readOnly, tenon.Allow, false},
 	}
@@ -93,4 +93,61 @@ func TestRules(t *testing.T) {
 	if other.Digest() == r.Digest() {
 		t.Error("rules are not part of the digest")
 	}
+}
+
+// TestBlocks has the most specific block win, value by value, a zero included.
+func TestBlocks(t *testing.T) {
+	id := ID{"s", "x"}
+	r := Rules{
+		Defaults:   Block{Rate: "1/s", MaxCalls: CallLimit{Run: new(9), Session: new(9)}, Redact: []string{"d"}, Cost: new(1.0), ResultTokens: 1},
+		Servers:    map[string]Block{"s": {Rate: "2/s", Concurrency: new(2), Cache: Cache{TTL: new(time.Minute)}, ResultTokens: 2}},
+		Groups:     map[string]Block{"g": {Rate: "3/s", Concurrency: new(3), ResultTokens: 3}, tenon.DefaultGroup: {Rate: "none"}},
+		Agents:     map[string]Block{"a": {Rate: "4/s", Cache: Cache{Scope: ScopeSession}, Redact: []string{}, ResultTokens: 4}},
+		Tools:      map[ID]Block{id: {MaxCalls: CallLimit{Run: new(0)}, Cost: new(0.0), ResultTokens: 5}},
+		ToolGroups: map[ID][]string{id: {"g"}},
+	}
+	if err := r.Compile(); err != nil {
+		t.Fatal(err)
+	}
+	b := r.For(id, "a")
+	if b.Rate != "4/s" || *b.Concurrency != 3 || *b.MaxCalls.Run != 0 || *b.MaxCalls.Session != 9 || len(b.Redact) != 0 || *b.Cost != 0 ||
+		*b.Cache.TTL != time.Minute || b.Cache.Scope != ScopeSession || b.ResultTokens != 5 || b.Retry != RetryAuto {
+		t.Errorf("agent a: %+v", b)
+	}
+	if b := r.For(id, ""); b.Rate != "3/s" || b.Cache.Scope != ScopeRun || b.Redact[0] != "d" {
+		t.Errorf("no agent: %+v", b)
+	}
+	if b := r.For(ID{"s", "y"}, ""); b.Rate != RateNone || *b.Concurrency != 2 || b.ResultTokens != 2 {
+		t.Errorf("another tool: %+v", b)
+	}
+}
+
+// TestApprovalIf asks where the condition of the block is true, or cannot be decided.
+func TestApprovalIf(t *testing.T) {
+	r := Rules{Servers: map[string]Block{"s": {Approval: Approval{If: "args.n > 3"}}}}
+	if err := r.Compile(); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]tenon.Verdict{`{"n":3}`: tenon.Allow, `{"n":4}`: tenon.Ask, `{}`: tenon.Ask, `{"n":"x"}`: tenon.Ask} {
+		o := r.Judge(&Facts{Tool: &tenon.Tool{Server: "s", Remote: "x"}, Arguments: json.RawMessage(args)})
+		if o.Verdict != want || (want == tenon.Ask) != strings.HasPrefix(o.Reason, "approval.if: ") {
+			t.Errorf("%s: %+v, want %s", args, o, want)
+		}
+	}
+	bad := Rules{Tools: map[ID]Block{{"s", "x"}: {Approval: Approval{If: "args.n >"}}}}
+	if err := bad.Compile(); tenon.ErrorCode(err) != tenon.CodeConfig {
+		t.Errorf("a broken condition: %v", err)
+	}
+}
+
+func FuzzParseRate(f *testing.F) {
+	for _, s := range []string{"10/m", "none", "", "0/s", "1/d", "-1/s", "1001/h", "1 / s", "/s"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		n, per, err := ParseRate(s)
+		if (err == nil) != (n > 0 && n <= maxRate && per > 0 || n == 0 && per == 0 && (s == "" || s == RateNone)) {
+			t.Errorf("%q: %d per %s, %v", s, n, per, err)
+		}
+	})
 }

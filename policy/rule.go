@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/tenonhq/tenon"
@@ -48,6 +49,72 @@ func (r *Rules) Add(rules ...Rule) error {
 		r.rules = append(r.rules, compiled{rule, c, len(r.rules) + 1})
 	}
 	return nil
+}
+
+// Compile makes the conditions of all blocks ready. Errors: config (an expression is
+// not one).
+func (r *Rules) Compile() error {
+	var l *Language
+	one := func(b Block) (err error) {
+		text := b.Approval.If
+		if text == "" || r.conditions[text] != nil {
+			return nil
+		}
+		if l == nil {
+			if l, err = NewLanguage(); err != nil {
+				return err
+			}
+			r.conditions = map[string]*Condition{}
+		}
+		if r.conditions[text], err = l.Condition(text); err != nil {
+			return tenon.Errorf(tenon.CodeConfig, "approval.if: %w", err)
+		}
+		return nil
+	}
+	err := one(r.Defaults)
+	for _, blocks := range []map[string]Block{r.Servers, r.Groups, r.Agents} {
+		for _, b := range blocks {
+			err = cmp.Or(err, one(b))
+		}
+	}
+	for _, b := range r.Tools {
+		err = cmp.Or(err, one(b))
+	}
+	return err
+}
+
+// Named is a name of a tool that a condition compares with; see [Condition.Mentions].
+type Named struct {
+	Mention
+	Path string // of the condition in the configuration
+}
+
+// Mentions returns the names of tools that conditions of policy.rules are about.
+func (r *Rules) Mentions() []Named {
+	var list []Named
+	for _, rule := range r.rules {
+		for _, m := range rule.condition.Mentions() {
+			if m.Of == "tool.name" || m.Of == "tool.remote_name" {
+				list = append(list, Named{m, fmt.Sprintf("policy.rules[%d].when", rule.number-1)})
+			}
+		}
+	}
+	return list
+}
+
+// askIf evaluates the condition of a block. One that cannot be decided asks.
+func (r *Rules) askIf(text string, f *Facts) (tenon.Verdict, string) {
+	c := r.conditions[text]
+	if c == nil {
+		return tenon.Ask, "approval.if was not compiled"
+	}
+	switch holds, err := c.Holds(f); {
+	case err != nil:
+		return tenon.Ask, "approval.if: " + err.Error()
+	case holds:
+		return tenon.Ask, "approval.if: " + text
+	}
+	return tenon.Allow, ""
 }
 
 // apply has the rules change an opinion. A rule that cannot be decided for a call

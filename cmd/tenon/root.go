@@ -141,6 +141,7 @@ var verbs = []verb{
 	{"sessions", groupNouns, newSessions},
 	{"approvals", groupNouns, newApprovals},
 	{"models", groupNouns, newModels},
+	{"policy", groupNouns, newPolicy},
 	{"stats", groupNouns, newStats},
 	{"config", groupOther, newConfig},
 	{"version", groupOther, newVersion},

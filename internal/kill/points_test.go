@@ -199,9 +199,9 @@ func openMined(ctx context.Context, home string, m *mines, w *works) (*host.Host
 			},
 			Tools: map[string]catalog.Tool{
 				"help":   {Kind: catalog.KindAgent, Agent: "helper"},
-				"safe":   {Server: "works", RemoteName: "safe", Policy: policy.Block{Approval: "never"}},
-				"unsafe": {Server: "works", RemoteName: "unsafe", Policy: policy.Block{Approval: "never"}},
-				"asked":  {Server: "works", RemoteName: "asked", Policy: policy.Block{Approval: "always", ResultBytes: 500}},
+				"safe":   {Server: "works", RemoteName: "safe", Policy: policy.Block{Approval: policy.Approval{Mode: "never"}}},
+				"unsafe": {Server: "works", RemoteName: "unsafe", Policy: policy.Block{Approval: policy.Approval{Mode: "never"}}},
+				"asked":  {Server: "works", RemoteName: "asked", Policy: policy.Block{Approval: policy.Approval{Mode: "always"}, ResultBytes: 500}},
 			},
 			Budgets: agent.Budgets{Day: agent.Budget{ToolCalls: 1000, Tokens: 1_000_000}, Session: agent.Budget{Turns: 1000}},
 		},

@@ -1,0 +1,186 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/policy"
+)
+
+const conditionHint = "CEL over tool, args, agent, principal and state"
+
+// policies checks all that is said about calls: a rule or key that can have no
+// effect is a mistake, because somebody relies on it.
+func (k *checker) policies() {
+	blocks := k.blocks()
+	cached := slices.ContainsFunc(slices.Collect(maps.Values(blocks)), func(b policy.Block) bool { return b.Cache.TTL != nil })
+	for _, p := range slices.Sorted(maps.Keys(blocks)) {
+		k.block(p, blocks[p], cached)
+	}
+	known := k.groups()
+	for _, g := range k.order["policy.groups"] {
+		if !slices.Contains(known, g) {
+			k.add(k.keyed["policy.groups."+g], "policy.groups."+g, "no tool is in this group", "groups: "+strings.Join(known, ", "))
+		}
+	}
+	for _, name := range k.order["tools"] {
+		k.disagreement("tools."+name, k.c.Tools[name])
+	}
+	k.rules(known)
+}
+
+// blocks returns all blocks of the file by their path.
+func (k *checker) blocks() map[string]policy.Block {
+	out := map[string]policy.Block{"policy.defaults": k.c.Policy.Defaults}
+	for name, b := range k.c.Policy.Groups {
+		out["policy.groups."+name] = b
+	}
+	for name, s := range k.c.Servers {
+		out["servers."+name+".policy"] = s.Policy
+	}
+	for name, a := range k.c.Agents {
+		out["agents."+name+".policy"] = a.Policy
+	}
+	for name, t := range k.c.Tools {
+		out["tools."+name+".policy"] = t.Policy
+	}
+	return out
+}
+
+// block checks one block. Cached says that some block of the file has a ttl.
+func (k *checker) block(p string, b policy.Block, cached bool) {
+	if k.has(p+".approval.mode") && k.has(p+".approval.if") {
+		k.bad(p+".approval.if", "keep one of them", "'mode' and 'if' together: a call cannot ask by both")
+	} else if k.has(p+".approval.if") && k.nodes[p+".approval.if"].tag == "!!str" {
+		k.expression(p+".approval.if", b.Approval.If)
+	}
+	if _, _, err := policy.ParseRate(b.Rate); err != nil {
+		k.bad(p+".rate", "", "%s", err)
+	}
+	if run, session := policy.Value(b.MaxCalls.Run), policy.Value(b.MaxCalls.Session); session > 0 && run > session {
+		k.bad(p+".max_calls.run", "a run is a part of its session", "%d calls are never reached: the session has at most %d", run, session)
+	}
+	for _, key := range []string{"scope", "force"} {
+		if at := p + ".cache." + key; k.has(at) && !cached {
+			k.bad(at, "write cache: {ttl: 5m}, too", "has no effect: nothing says how long a result may be kept")
+		}
+	}
+	for i, name := range b.Redact {
+		switch at := index(p+".redact", i); {
+		case name == "" && !k.failedUnder(at):
+			k.bad(at, "", "a name is missing")
+		case slices.Contains(b.Redact[:i], name) && name != "":
+			k.bad(at, "", "'%s' stands there twice", name)
+		}
+	}
+}
+
+// expression compiles a condition about calls and checks that what it names is there.
+func (k *checker) expression(p, text string) *policy.Condition {
+	l, err := policy.NewLanguage()
+	var c *policy.Condition
+	if err == nil {
+		c, err = l.Condition(text)
+	}
+	if err != nil {
+		k.bad(p, conditionHint, "%s", err)
+		return nil
+	}
+	return c
+}
+
+// groups are those that tools can be in.
+func (k *checker) groups() []string {
+	known := []string{tenon.DefaultGroup}
+	for _, name := range k.order["tools"] {
+		for _, g := range k.c.Tools[name].Groups {
+			if !slices.Contains(known, g) {
+				known = append(known, g)
+			}
+		}
+	}
+	return known
+}
+
+// disagreement finds a tool that is in two groups whose blocks contradict each other.
+func (k *checker) disagreement(p string, t catalog.Tool) {
+	for i, a := range t.Groups {
+		for _, b := range t.Groups[i+1:] {
+			one, other := leaves(k.c.Policy.Groups[a]), leaves(k.c.Policy.Groups[b])
+			own := leaves(t.Policy)
+			for _, l := range one {
+				j := slices.IndexFunc(other, func(o leaf) bool { return o.key == l.key && o.text != l.text })
+				if j < 0 || slices.ContainsFunc(own, func(o leaf) bool { return o.key == l.key }) {
+					continue
+				}
+				k.bad(p+".groups", fmt.Sprintf("say it in %s.policy.%s", p, l.key), "the groups '%s' and '%s' contradict each other: %s is %s and %s", a, b, l.key, l.text, other[j].text)
+			}
+		}
+	}
+}
+
+// rules checks policy.rules.
+func (k *checker) rules(groups []string) {
+	said := map[string]int{}
+	ended := 0 // the number of the rule that holds for every call
+	for i, r := range k.c.Policy.Rules {
+		p := index("policy.rules", i)
+		for _, key := range []string{"when", "verdict"} {
+			if !k.has(p + "." + key) {
+				k.bad(p, "write {when: CEL, verdict: allow, ask or deny}", "'%s' is required", key)
+			}
+		}
+		if !k.has(p+".when") || k.nodes[p+".when"].tag != "!!str" {
+			continue
+		}
+		c := k.expression(p+".when", r.When)
+		if c == nil {
+			continue
+		}
+		first, again := said[r.When]
+		switch holds, always := c.Always(); {
+		case ended > 0:
+			k.bad(p, "put it above, or remove one of them", "is never reached: rule %d holds for every call", ended)
+		case again && k.c.Policy.Rules[first].Verdict != r.Verdict:
+			k.bad(p, "keep one of them", "contradicts rule %d: the same condition, and the verdict %s", first+1, k.c.Policy.Rules[first].Verdict)
+		case again:
+			k.bad(p, "remove it", "is never reached: rule %d has the same condition", first+1)
+		case always && !holds:
+			k.bad(p+".when", "remove the rule", "is never true: the rule has no effect")
+		case always:
+			ended = i + 1
+		}
+		if !again {
+			said[r.When] = i
+		}
+		for _, m := range c.Mentions() {
+			k.mention(p+".when", m, groups)
+		}
+	}
+}
+
+// mention checks that what a condition names is there. The names of tools are known
+// only once servers have been asked.
+func (k *checker) mention(p string, m policy.Mention, groups []string) {
+	unknown := func(kind string, known []string) {
+		if !slices.Contains(known, m.Value) {
+			k.bad(p, fmt.Sprintf("%ss: %s", kind, strings.Join(known, ", ")), "is about nothing: there is no %s '%s'", kind, m.Value)
+		}
+	}
+	switch m.Of {
+	case "tool.server":
+		unknown("server", append(slices.Clone(k.order["servers"]), "agents", "artifacts", "handoffs"))
+	case "tool.groups":
+		unknown("group", groups)
+	case "agent":
+		known := k.order["agents"]
+		if len(known) == 0 {
+			known = []string{"default"}
+		}
+		unknown("agent", known)
+	}
+}

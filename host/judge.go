@@ -1,0 +1,86 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/policy"
+)
+
+// Proposal is a call that the rules are asked about.
+type Proposal struct {
+	Tool      string // exposed name
+	Arguments json.RawMessage
+	Agent     string
+	Principal tenon.Principal // empty: the local user
+}
+
+// Judge says what the rules decide about a call, as they would in a run that nobody
+// has granted anything. Nothing is called. Errors: not_found, invalid (the arguments
+// do not fit the tool).
+func (h *Host) Judge(ctx context.Context, p Proposal) (policy.Opinion, error) {
+	snapshot, _, err := h.Tools(ctx)
+	if err != nil {
+		return policy.Opinion{}, err
+	}
+	c, err := snapshot.Prepare(&tenon.ToolCall{Name: p.Tool, Arguments: p.Arguments})
+	if err != nil {
+		return policy.Opinion{}, err
+	}
+	if len(c.Arguments) == 0 {
+		c.Arguments = json.RawMessage("{}")
+	}
+	run := tenon.Run{Agent: p.Agent, Principal: cmp.Or(p.Principal, tenon.PrincipalLocal)}
+	return h.rules.Judge(h.facts(run, c.Tool, c.Arguments)), nil
+}
+
+// Policy identifies the rules: the same rules have the same digest.
+func (h *Host) Policy() string { return h.policy }
+
+// Unused says which rule of a tool is not used, and why; "" where all are.
+func (h *Host) Unused(t *tenon.Tool, agent string) string {
+	b := h.rules.For(policy.ID{Server: t.Server, Remote: t.Remote}, agent)
+	if policy.Value(b.Cache.TTL) > 0 && !policy.Value(b.Cache.Force) && !t.Annotations.IsIdempotent() {
+		return "cache is not used: the tool is marked neither read-only nor idempotent; cache.force keeps its results all the same"
+	}
+	return ""
+}
+
+// inert says which rules are about tools that there are not. The snapshot is to hold
+// the tools of all servers.
+func (h *Host) inert(s *catalog.Snapshot) []error {
+	var list []error
+	for _, m := range h.rules.Mentions() {
+		known := m.Value == readerTool
+		for i := range s.Tools() {
+			t := &s.Tools()[i]
+			known = known || m.Of == "tool.name" && t.Name == m.Value || m.Of == "tool.remote_name" && t.Remote == m.Value
+		}
+		for _, w := range s.Withheld() {
+			known = known || w.Remote == m.Value
+		}
+		if !known {
+			list = append(list, tenon.Errorf(tenon.CodeConfig, "%s: is about nothing: no server has a tool '%s'", m.Path, m.Value))
+		}
+	}
+	return list
+}
+
+// placed puts the place in the file before a message that begins with the path of
+// what is wrong.
+func (h *Host) placed(err error) error {
+	text := err.Error()
+	for i, r := range text {
+		if r == ' ' || r == ':' {
+			if place := h.config.Place(text[:i]); place != "" {
+				return tenon.Errorf(tenon.ErrorCode(err), "%s: %w", place, err)
+			}
+			break
+		}
+	}
+	return err
+}
+
