@@ -53,6 +53,9 @@ type Store interface {
 	Blobs
 	Grants
 	Budgets
+	Results
+	Rates
+	Pins
 	Texts
 	Leases
 	// Close waits for writes under way and closes the store.

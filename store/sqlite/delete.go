@@ -129,6 +129,7 @@ func (w *writer) deleteRun(d doomed, texts bool) error {
 		{"DELETE FROM run_blobs WHERE run = ?", d.n},
 		{"DELETE FROM signals WHERE run = ?", d.id},
 		{"DELETE FROM reservations WHERE run = ?", d.id},
+		{"DELETE FROM results WHERE run = ?", d.id},
 		{"DELETE FROM runs WHERE n = ?", d.n},
 	} {
 		if _, err := w.exec(q.sql, q.arg); err != nil {

@@ -23,6 +23,10 @@ package sqlite
 //
 // Version 3: runs and sessions say that they came from a file; the mark of a run is
 // JSON.
+//
+// Version 4: results of tools that stand for equal calls, the turns that rates gave
+// out, as times of 8 bytes, and the definitions that tools had when they were first
+// used.
 var migrations = []string{`
 CREATE TABLE runs (
 	n          INTEGER PRIMARY KEY,
@@ -135,4 +139,32 @@ CREATE INDEX reservations_open ON reservations(key) WHERE open = 1;
 `, `
 ALTER TABLE runs ADD COLUMN imported BLOB;
 ALTER TABLE sessions ADD COLUMN imported INTEGER NOT NULL DEFAULT 0;
+`, `
+CREATE TABLE results (
+	key     TEXT NOT NULL UNIQUE,
+	run     TEXT NOT NULL,
+	step    TEXT NOT NULL,
+	expires INTEGER NOT NULL,
+	bytes   INTEGER NOT NULL,
+	data    BLOB NOT NULL
+);
+CREATE INDEX results_expires ON results(expires, bytes);
+CREATE INDEX results_run     ON results(run);
+
+CREATE TABLE rates (
+	key   TEXT PRIMARY KEY,
+	turns BLOB NOT NULL,
+	past  INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE pins (
+	server     TEXT NOT NULL,
+	remote     TEXT NOT NULL,
+	raw        TEXT NOT NULL,
+	digest     TEXT NOT NULL,
+	definition BLOB NOT NULL,
+	by         TEXT NOT NULL,
+	created    INTEGER NOT NULL,
+	PRIMARY KEY (server, remote)
+) WITHOUT ROWID;
 `}

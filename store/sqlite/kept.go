@@ -1,0 +1,198 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/store"
+)
+
+// The bounds of kept results.
+const (
+	maxResult  = 1 << 20  // bytes of one
+	maxResults = 64 << 20 // bytes of all
+	// evicted is how many results go at a time where there are too many.
+	evicted = 64
+)
+
+// PutResult implements [store.Results].
+func (s *Store) PutResult(ctx context.Context, r store.KeptResult) error {
+	switch {
+	case r.Key == "" || r.Run == "":
+		return tenon.Errorf(tenon.CodeInvalid, "store: a kept result needs a key and a run")
+	case len(r.Data) > maxResult:
+		return tenon.Errorf(tenon.CodeTooLarge, "store: a result of %d bytes is not kept; at most %d are", len(r.Data), maxResult)
+	}
+	return s.submit(ctx, func(w *writer) error {
+		var is bool
+		if err := w.row("SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?)", []any{r.Run}, &is); err != nil {
+			return err
+		}
+		if !is {
+			return refuse(tenon.CodeNotFound, "no run %s", r.Run)
+		}
+		if _, err := w.exec("DELETE FROM results WHERE expires <= ?", nanos(s.now())); err != nil {
+			return err
+		}
+		if _, err := w.exec(`INSERT INTO results (key, run, step, expires, bytes, data) VALUES (?,?,?,?,?,?)
+			ON CONFLICT (key) DO UPDATE SET run = excluded.run, step = excluded.step, expires = excluded.expires,
+				bytes = excluded.bytes, data = excluded.data`, r.Key, r.Run, r.Step, nanos(r.Expires), len(r.Data), []byte(r.Data)); err != nil {
+			return err
+		}
+		for {
+			var sum int64
+			if err := w.row("SELECT coalesce(sum(bytes), 0) FROM results", nil, &sum); err != nil || sum <= maxResults {
+				return err
+			}
+			if _, err := w.exec("DELETE FROM results WHERE rowid IN (SELECT rowid FROM results ORDER BY expires LIMIT ?)", evicted); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// Result implements [store.Results].
+func (s *Store) Result(ctx context.Context, key string, now time.Time) (store.KeptResult, error) {
+	r := store.KeptResult{Key: key}
+	err := s.each(ctx, "SELECT run, step, expires, data FROM results WHERE key = ? AND expires > ?", []any{key, nanos(now)}, func(rows *sql.Rows) error {
+		var expires int64
+		var data []byte
+		if err := rows.Scan(&r.Run, &r.Step, &expires, &data); err != nil {
+			return s.readError(ctx, err)
+		}
+		r.Expires, r.Data = fromNanos(expires), json.RawMessage(data)
+		return nil
+	})
+	if err == nil && r.Run == "" {
+		err = tenon.Errorf(tenon.CodeNotFound, "store: no result is kept for this call")
+	}
+	return r, err
+}
+
+// Admit implements [store.Rates].
+func (s *Store) Admit(ctx context.Context, key string, calls int, per, most time.Duration, now time.Time) (wait time.Duration, ok bool, err error) {
+	if key == "" || calls < 1 || per < 1 {
+		return 0, false, tenon.Errorf(tenon.CodeInvalid, "store: a rate needs a key, a number of calls and a time")
+	}
+	err = s.submit(ctx, func(w *writer) error {
+		var packed []byte
+		err := w.row("SELECT turns FROM rates WHERE key = ?", []any{key}, &packed)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		turns := unpackTurns(packed, now.Add(-per), now.Add(most+per))
+		turn := now
+		if len(turns) >= calls {
+			if free := turns[len(turns)-calls].Add(per); free.After(now) {
+				turn = free
+			}
+		}
+		if wait, ok = turn.Sub(now), turn.Sub(now) <= most; !ok {
+			return nil
+		}
+		if packed == nil {
+			// Tools come and go: what is past its window counts nothing any more.
+			if _, err := w.exec("DELETE FROM rates WHERE past <= ?", nanos(now)); err != nil {
+				return err
+			}
+		}
+		_, err = w.exec(`INSERT INTO rates (key, turns, past) VALUES (?,?,?) ON CONFLICT (key) DO UPDATE SET turns = excluded.turns, past = excluded.past`,
+			key, packTurns(append(turns, turn)), nanos(turn.Add(per)))
+		return err
+	})
+	return wait, ok && err == nil, err
+}
+
+// unpackTurns reads the turns that still count, in their order. One that lies far in
+// the future was given out before somebody set the clock back.
+func unpackTurns(packed []byte, after, before time.Time) []time.Time {
+	var turns []time.Time
+	for ; len(packed) >= 8; packed = packed[8:] {
+		if t := fromNanos(int64(binary.LittleEndian.Uint64(packed))); t.After(after) && !t.After(before) {
+			turns = append(turns, t)
+		}
+	}
+	return turns
+}
+
+func packTurns(turns []time.Time) []byte {
+	packed := make([]byte, 0, 8*len(turns))
+	for _, t := range turns {
+		packed = binary.LittleEndian.AppendUint64(packed, uint64(nanos(t)))
+	}
+	return packed
+}
+
+// PutPins implements [store.Pins].
+func (s *Store) PutPins(ctx context.Context, pins []store.Pin, fresh bool) error {
+	for _, p := range pins {
+		if p.Server == "" || p.Digest == "" {
+			return tenon.Errorf(tenon.CodeInvalid, "store: a pin needs a server and a digest")
+		}
+	}
+	query := `INSERT INTO pins (server, remote, raw, digest, definition, by, created) VALUES (?,?,?,?,?,?,?) ON CONFLICT DO `
+	if fresh {
+		query += "NOTHING"
+	} else {
+		query += "UPDATE SET raw = excluded.raw, digest = excluded.digest, definition = excluded.definition, by = excluded.by, created = excluded.created"
+	}
+	return s.submit(ctx, func(w *writer) error {
+		for _, p := range pins {
+			if _, err := w.exec(query, p.Server, p.Remote, p.Raw, p.Digest, []byte(p.Definition), p.By, nanos(p.Created)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Pins implements [store.Pins].
+func (s *Store) Pins(ctx context.Context, server string) ([]store.Pin, error) {
+	return s.pins(ctx, "SELECT server, remote, raw, digest, x'', by, created FROM pins WHERE ?1 IN ('', server) ORDER BY server, remote", server)
+}
+
+// Pin implements [store.Pins].
+func (s *Store) Pin(ctx context.Context, server, remote string) (store.Pin, error) {
+	list, err := s.pins(ctx, "SELECT server, remote, raw, digest, definition, by, created FROM pins WHERE server = ? AND remote = ?", server, remote)
+	switch {
+	case err != nil:
+		return store.Pin{}, err
+	case len(list) == 0:
+		return store.Pin{}, tenon.Errorf(tenon.CodeNotFound, "store: tool '%s' of server '%s' is not pinned", remote, server)
+	}
+	return list[0], nil
+}
+
+func (s *Store) pins(ctx context.Context, query string, args ...any) ([]store.Pin, error) {
+	var list []store.Pin
+	err := s.each(ctx, query, args, func(rows *sql.Rows) error {
+		var p store.Pin
+		var definition []byte
+		var created int64
+		if err := rows.Scan(&p.Server, &p.Remote, &p.Raw, &p.Digest, &definition, &p.By, &created); err != nil {
+			return s.readError(ctx, err)
+		}
+		if p.Created = fromNanos(created); len(definition) > 0 {
+			p.Definition = definition
+		}
+		list = append(list, p)
+		return nil
+	})
+	return list, err
+}
+
+// DeletePins implements [store.Pins].
+func (s *Store) DeletePins(ctx context.Context, server string) error {
+	return s.submit(ctx, func(w *writer) error {
+		n, err := w.exec("DELETE FROM pins WHERE server = ?", server)
+		if err == nil && n == 0 {
+			err = refuse(tenon.CodeNotFound, "nothing of server %s is pinned", server)
+		}
+		return err
+	})
+}
