@@ -101,14 +101,14 @@ func TestMaxCalls(t *testing.T) {
 	if diff := cmp.Diff([]string{"1.0", "1.1", "2.0", "2.1", "3.1"}, ran(first)); diff != "" || first.done.State != tenon.RunCompleted {
 		t.Errorf("%s: %s", first.done.State, diff)
 	}
-	if text := lastResult(t, first); !strings.Contains(text, "limit of 2 calls of tool 'a' for this run") {
+	if text := lastResult(t, first); !strings.Contains(text, "limit of 2 calls reached for tool 'a' in this run") {
 		t.Error(text)
 	}
 	second := run(first.core)
 	if diff := cmp.Diff([]string{"1.0", "1.1", "2.1", "3.1"}, ran(second)); diff != "" {
 		t.Error(diff)
 	}
-	if text := lastResult(t, second); !strings.Contains(text, "limit of 3 calls of tool 'a' for this session") {
+	if text := lastResult(t, second); !strings.Contains(text, "limit of 3 calls reached for tool 'a' in this session") {
 		t.Error(text)
 	}
 }

@@ -185,7 +185,10 @@ func (s *State) applyCall(e tenon.Event) error {
 	switch e.Kind {
 	case EventDecided:
 		s.count1(c)
+	case tenon.EventUnknown:
+		s.cost += c.decision.Cost
 	case EventResult:
+		s.cost += c.cost()
 		s.ended1(e)
 	case EventHandoff:
 		if err := s.applyHandoff(c, e); err != nil {
@@ -238,6 +241,16 @@ func (c *call) apply(e tenon.Event) error {
 		default:
 			c.settle(tenon.ErrorResult(refusal(c.decision.By, c.decision.Reason)))
 		}
+	case EventAdmitted:
+		var a Admitted
+		if err := decode(e, &a); err != nil {
+			return err
+		}
+		if a.Refused != "" {
+			c.settle(tenon.ErrorResult("not run: " + a.Refused))
+			return nil
+		}
+		c.admitted, c.delay = true, a.Wait
 	case EventDecision:
 		var r Ruling
 		if err := decode(e, &r); err != nil {
@@ -270,7 +283,7 @@ func (c *call) apply(e tenon.Event) error {
 	case tenon.EventStarted:
 		c.status, c.attempt, c.questions = running, e.Attempt, nil
 	case tenon.EventInterrupted:
-		c.status, c.delay = ready, 0
+		c.status, c.delay, c.admitted = ready, 0, false
 	case tenon.EventUnknown:
 		var f Failure
 		if err := decode(e, &f); err != nil {
@@ -309,6 +322,7 @@ func (c *call) apply(e tenon.Event) error {
 		if o.Result == nil {
 			o.Result = &tenon.Result{}
 		}
+		c.cached = o.Source == SourceCache
 		c.settle(o.Result)
 		c.result.Found, c.succeeded = o.Found, !o.Result.IsError
 	}
@@ -323,7 +337,7 @@ func (c *call) fail(e tenon.Event) error {
 		return err
 	}
 	if f.Retry && c.attempt < maxAttempts {
-		c.status = ready
+		c.status, c.admitted = ready, false
 		c.delay = retryDelay << max(c.attempt-1, 0)
 		return nil
 	}
@@ -333,6 +347,14 @@ func (c *call) fail(e tenon.Event) error {
 	}
 	c.settle(tenon.ErrorResult(text))
 	return nil
+}
+
+// cost is the price of the call, once it has a result.
+func (c *call) cost() tenon.USD {
+	if c.cached {
+		return 0
+	}
+	return c.decision.Cost
 }
 
 // settle ends the call with a result.

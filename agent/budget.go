@@ -103,5 +103,9 @@ func (s *State) count1(c *call) {
 }
 
 func tooMany(name string, most int, of string) *tenon.Result {
-	return tenon.ErrorResult(fmt.Sprintf("not run: the limit of %d calls of tool '%s' for this %s is reached; go on without it", most, name, of))
+	calls := "calls"
+	if most == 1 {
+		calls = "call"
+	}
+	return tenon.ErrorResult(fmt.Sprintf("not run: limit of %d %s reached for tool '%s' in this %s; go on without it", most, calls, name, of))
 }

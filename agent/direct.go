@@ -63,6 +63,9 @@ func (d *Direct) Apply(e tenon.Event) error {
 	if err := d.call.apply(e); err != nil || d.call.status != settled {
 		return err
 	}
+	if e.Kind == EventResult || e.Kind == tenon.EventUnknown {
+		d.used.Cost += d.call.cost()
+	}
 	d.failed = d.reason(e)
 	return nil
 }
@@ -74,6 +77,8 @@ func (d *Direct) reason(e tenon.Event) *tenon.Error {
 		return nil
 	case tenon.EventExpired:
 		return tenon.Errorf(tenon.CodeWaiting, "%s", d.call.result.Content[0].Text)
+	case EventAdmitted:
+		return tenon.Errorf(tenon.CodeRateLimited, "%s", d.call.result.Content[0].Text[len("Error: "):])
 	case EventDecided, EventDecision:
 		return tenon.Errorf(tenon.CodeDenied, "%s", refusal(d.call.decision.By, d.call.decision.Reason))
 	}
@@ -102,6 +107,8 @@ func (d *Direct) Next() []tenon.Command {
 	case c.status == proposed:
 		return []tenon.Command{{Step: directStep, Kind: CommandDecide, Idempotent: true,
 			Data: mustJSON(DecideCommand{Call: *c.tool, View: View{Tools: d.spec.Tools}, Grant: d.spec.By, Propose: true})}}
+	case c.status == ready && c.needsTurn():
+		return []tenon.Command{c.admission()}
 	case c.status == ready:
 		return []tenon.Command{c.command(Budgets{}, nil)}
 	default:

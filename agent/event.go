@@ -13,6 +13,7 @@ const (
 	EventProposed = "proposed"       // a tool call of that answer; data: tenon.ToolCall
 	EventReserved = "reserved"       // whether the budgets have room for a model call; data: Reserved
 	EventDecided  = "decided"        // the policy's verdict about it; data: Decision
+	EventAdmitted = "admitted"       // when the call has its turn under the tool's rate; data: Admitted
 	EventDecision = "decision"       // a person's verdict, a signal; data: Ruling
 	EventResult   = "result"         // a tool call ended; data: Outcome
 	EventFailed   = "failed"         // an attempt failed; data: Failure
@@ -57,6 +58,22 @@ type DecideCommand struct {
 	Beyond  bool    `json:"beyond,omitempty"`
 	// Propose has the call journaled as proposed first; no model did.
 	Propose bool `json:"propose,omitempty"`
+	// Admit asks, in place of all else, when a call that was let through has its turn.
+	Admit *Admission `json:"admit,omitempty"`
+}
+
+// Admission is what the turn of a call depends on.
+type Admission struct {
+	Server string        `json:"server"`
+	Remote string        `json:"remote_name"`
+	Rate   string        `json:"rate"`            // such as 10/m
+	After  time.Duration `json:"after,omitempty"` // nanoseconds that the call waits in any case
+}
+
+// Admitted is the data of an [EventAdmitted].
+type Admitted struct {
+	Wait    time.Duration `json:"wait,omitempty"`    // nanoseconds until the call may begin
+	Refused string        `json:"refused,omitempty"` // why it is not run: its turn would come too late
 }
 
 // GrantFor says who allowed a tool beforehand, or "".
@@ -86,6 +103,15 @@ type Decision struct {
 	MaxSession int             `json:"max_session_calls,omitempty"` // of this tool in the session; 0: no limit
 	NextState  string          `json:"next_state,omitempty"`        // of the agent, after the call has succeeded
 	Refused    *Refusal        `json:"refused,omitempty"`           // by ByBudget: what there is no room for
+	Rate       string          `json:"rate,omitempty"`              // such as 10/m: the call waits for its turn
+	Cost       tenon.USD       `json:"cost,omitempty"`              // of the call
+	Cache      *Caching        `json:"cache,omitempty"`             // nil: no other call's result will do
+}
+
+// Caching says which equal calls may have one result, and for how long.
+type Caching struct {
+	TTL   time.Duration `json:"ttl"`   // nanoseconds
+	Scope string        `json:"scope"` // run, session, project
 }
 
 // Reserved is the data of an [EventReserved].
@@ -155,17 +181,23 @@ type ToolCommand struct {
 	Budgets   Budgets            `json:"budgets,omitzero"`
 	Round     int                `json:"round,omitempty"` // how often the server asked for input before
 	View      *View              `json:"view,omitempty"`  // of KindSearch: among what it finds
+	Cost      tenon.USD          `json:"cost,omitempty"`
+	Cache     *Caching           `json:"cache,omitempty"`
 }
 
 // Outcome is how a tool call ended.
 type Outcome struct {
 	Result   *tenon.Result `json:"result"`
-	Source   string        `json:"source,omitempty"` // "" for a call
+	Source   string        `json:"source,omitempty"` // "" for a call, or SourceCache
+	Of       string        `json:"of,omitempty"`     // SourceCache: RUN/STEP of the call that gave the result
 	Spent    *Summary      `json:"spent,omitempty"`  // by the agent that was called
 	Whole    *Artifact     `json:"whole,omitempty"`  // the text that Result holds only a part of
 	Found    []string      `json:"found,omitempty"`  // tools that the model can call from here on
 	Duration time.Duration `json:"duration_ns,omitempty"`
 }
+
+// SourceCache is the source of a result that an equal call gave before.
+const SourceCache = "cache"
 
 // Artifact is a text that is kept apart from the result that it belongs to.
 type Artifact struct {

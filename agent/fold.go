@@ -37,10 +37,15 @@ type CallRecord struct {
 	Error      string          `json:"error,omitempty"`
 	Result     *tenon.Result   `json:"result,omitempty"`
 	ResultHash string          `json:"result_hash,omitempty"` // sha256 of the result's bytes
+	Cached     bool            `json:"cached,omitempty"`      // the result is that of an equal call
+	From       string          `json:"from,omitempty"`        // RUN/STEP of that call
+	Cost       tenon.USD       `json:"cost,omitempty"`        // by the tool's rules
 	Attempts   int             `json:"attempts,omitempty"`
 	Started    time.Time       `json:"started,omitzero"`
 	Millis     int64           `json:"duration_ms"`
 	Questions  []Asked         `json:"questions,omitempty"` // of the server, in order
+
+	price tenon.USD
 }
 
 // Asked is the record of one question of a server during a call, or of one round
@@ -93,6 +98,7 @@ func (c *CallRecord) fold(e tenon.Event) {
 	case EventDecided:
 		var d Decision
 		_ = json.Unmarshal(e.Data, &d)
+		c.price = d.Cost
 		c.Server, c.Remote, c.Verdict, c.By, c.Reason = d.Server, d.Remote, d.Verdict, d.By, d.Reason
 		if d.Kind != "" {
 			c.Kind = d.Kind
@@ -105,6 +111,11 @@ func (c *CallRecord) fold(e tenon.Event) {
 			if d.By == ByCatalog {
 				c.Outcome = CallInvalid
 			}
+		}
+	case EventAdmitted:
+		var a Admitted
+		if _ = json.Unmarshal(e.Data, &a); a.Refused != "" {
+			c.Outcome, c.Error = CallDenied, a.Refused
 		}
 	case EventDecision:
 		var r Ruling
@@ -128,7 +139,7 @@ func (c *CallRecord) fold(e tenon.Event) {
 			c.Error = f.Error.Message
 		}
 		if e.Kind == tenon.EventUnknown {
-			c.Outcome, c.Error = CallUnknown, unknownText(f.Error)
+			c.Outcome, c.Error, c.Cost = CallUnknown, unknownText(f.Error), c.price
 		}
 		c.Millis = f.Duration.Milliseconds()
 	case EventHandoff:
@@ -137,6 +148,9 @@ func (c *CallRecord) fold(e tenon.Event) {
 		var o Outcome
 		_ = json.Unmarshal(e.Data, &o)
 		c.Outcome, c.Result, c.Millis = CallDone, o.Result, o.Duration.Milliseconds()
+		if c.Cached, c.From = o.Source == SourceCache, o.Of; !c.Cached {
+			c.Cost = c.price
+		}
 		if o.Result == nil {
 			return
 		}
@@ -175,6 +189,11 @@ type Report struct {
 func Fold(run tenon.Run, events []tenon.Event) Report {
 	r := Report{Run: run.ID, Session: run.Session, State: run.State, Stop: run.Stop, Waiting: run.Waiting,
 		Model: run.Model, Agent: run.Agent, ToolCalls: Calls(events)}
+	for _, c := range r.ToolCalls {
+		if c.Cost > 0 {
+			r.use(nil, &c.Cost)
+		}
+	}
 	for _, e := range events {
 		switch e.Kind {
 		case EventAnswer, EventInput:

@@ -105,10 +105,12 @@ func (s *State) nextCalls() []tenon.Command {
 				continue
 			}
 			free--
-			switch c.decision.Kind {
-			case "":
+			switch {
+			case c.needsTurn():
+				cmds = append(cmds, c.admission())
+			case c.decision.Kind == "":
 				cmds = append(cmds, c.command(s.spec.Budgets, nil))
-			case KindSearch:
+			case c.decision.Kind == KindSearch:
 				v := s.View()
 				cmds = append(cmds, c.command(s.spec.Budgets, &v))
 			default:
@@ -125,7 +127,18 @@ func (s *State) nextCalls() []tenon.Command {
 func (c *call) command(b Budgets, v *View) tenon.Command {
 	return tenon.Command{Step: c.step, Kind: CommandTool, Idempotent: c.decision.Idempotent, After: c.delay,
 		Data: mustJSON(ToolCommand{Name: c.tool.Name, Server: c.decision.Server, Remote: c.decision.Remote,
-			Arguments: c.decision.Arguments, Timeout: c.decision.Timeout, Input: c.input, Budgets: b, Round: c.rounds, View: v})}
+			Arguments: c.decision.Arguments, Timeout: c.decision.Timeout, Input: c.input, Budgets: b, Round: c.rounds, View: v,
+			Cost: c.decision.Cost, Cache: c.decision.Cache})}
+}
+
+// needsTurn reports whether the call is to ask first when it may begin.
+func (c *call) needsTurn() bool { return c.decision.Rate != "" && !c.admitted }
+
+// admission asks for the call's turn under its tool's rate. It is asked for when the
+// call could begin, so that no turn is lost on one that waits for a person.
+func (c *call) admission() tenon.Command {
+	return tenon.Command{Step: c.step, Kind: CommandDecide, Idempotent: true, Data: mustJSON(DecideCommand{
+		Admit: &Admission{Server: c.decision.Server, Remote: c.decision.Remote, Rate: c.decision.Rate, After: c.delay}})}
 }
 
 func (c *call) asking() Asking {

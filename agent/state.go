@@ -87,6 +87,8 @@ type call struct {
 	decision  Decision
 	attempt   int
 	delay     time.Duration
+	admitted  bool // it has a turn under its tool's rate
+	cached    bool // the result is that of another call
 	asked     *tenon.InputRequired
 	answered  json.RawMessage // of what was asked, without a person
 	rounds    int             // how often the server asked for input
@@ -194,7 +196,7 @@ func (s *State) apply(e tenon.Event) error {
 		return s.applyCompact(e)
 	case EventReserved:
 		return s.applyReserved(e)
-	case EventDecided, EventDecision, EventResult, EventInput, EventAnswer, EventChild, EventWake, EventHandoff, tenon.EventExpired:
+	case EventDecided, EventAdmitted, EventDecision, EventResult, EventInput, EventAnswer, EventChild, EventWake, EventHandoff, tenon.EventExpired:
 		if e.Step == s.modelStep() {
 			return s.applyContinue(e)
 		}

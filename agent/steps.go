@@ -152,6 +152,15 @@ func (f *stepFold) fold(s *StepRecord, e tenon.Event) {
 				s.Outcome = CallInvalid
 			}
 		}
+	case EventAdmitted:
+		var a Admitted
+		_ = json.Unmarshal(e.Data, &a)
+		switch {
+		case a.Refused != "":
+			s.Outcome, s.Error = CallDenied, a.Refused
+		case a.Wait > 0:
+			s.begin(at, true)
+		}
 	case EventDecision:
 		var r Ruling
 		_ = json.Unmarshal(e.Data, &r)

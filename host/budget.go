@@ -55,7 +55,7 @@ type charge struct {
 var (
 	modelUnits = []string{"turns", "tokens", "cost", "time"}
 	callUnits  = []string{"tool_calls"}
-	timeUnits  = []string{"time"}
+	toolUnits  = []string{"time", "cost"} // of a call that was made
 )
 
 // charges are what a step of this use costs its budgets, of every budget that is

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -18,6 +19,9 @@ func (h *Host) doDecide(ctx context.Context, run string, a engine.Attempt) ([]te
 	var c agent.DecideCommand
 	if err := json.Unmarshal(a.Data, &c); err != nil {
 		return nil, tenon.Errorf(tenon.CodeInternal, "step %s: %w", a.Step, err)
+	}
+	if c.Admit != nil {
+		return h.admit(ctx, a, c.Admit)
 	}
 	if c.Call.Name == "" && a.Local != nil {
 		return h.decideModel(ctx, run, a, c)
@@ -59,6 +63,9 @@ func (h *Host) decideCall(ctx context.Context, a engine.Attempt, c *agent.Decide
 	o := h.rules.Judge(h.facts(a.Row, c.State, t, d.Arguments))
 	d.Verdict, d.By, d.Reason, d.Idempotent, d.Timeout = o.Verdict, agent.ByPolicy, o.Reason, o.Idempotent, o.Timeout
 	d.Expires, d.MaxCalls, d.MaxSession = o.Expires, o.MaxRun, o.MaxSession
+	if d.Rate, d.Cost = o.Rate, o.Cost; o.Cache > 0 {
+		d.Cache = &agent.Caching{TTL: o.Cache, Scope: o.Scope}
+	}
 	if d.Verdict == tenon.Ask {
 		by, err := h.allowedBefore(ctx, a.Row, c, t)
 		if err != nil {
@@ -108,6 +115,38 @@ const (
 	callPause    = 20 * time.Millisecond // between two looks at a budget that another call holds
 	callPatience = 5 * time.Second
 )
+
+// ratePatience is how long a call waits for its turn under its tool's rate.
+const ratePatience = time.Minute
+
+// admit says when a call has its turn. The turn is taken in one transaction of the
+// store, which all processes share, and becomes an event.
+func (h *Host) admit(ctx context.Context, a engine.Attempt, c *agent.Admission) ([]tenon.Event, error) {
+	calls, per, err := policy.ParseRate(c.Rate)
+	if err != nil {
+		return nil, tenon.Errorf(tenon.CodeInternal, "step %s: %w", a.Step, err)
+	}
+	var out agent.Admitted
+	if calls > 0 {
+		wait, ok, err := h.store.Admit(ctx, "rate/"+c.Server+"/"+c.Remote, calls, per, ratePatience, h.now().Add(c.After))
+		if err != nil {
+			return nil, err
+		}
+		if out.Wait = c.After + wait; !ok {
+			out = agent.Admitted{Refused: fmt.Sprintf("tool '%s' of server '%s' may be called %s, and is free again in %s; go on without it, or call it then",
+				c.Remote, c.Server, rateText(calls, per), wait.Round(time.Second))}
+		}
+	}
+	return []tenon.Event{{Step: a.Step, Kind: agent.EventAdmitted, Data: encode(out)}}, nil
+}
+
+func rateText(calls int, per time.Duration) string {
+	times := "once"
+	if calls > 1 {
+		times = fmt.Sprint(calls, " times")
+	}
+	return times + map[time.Duration]string{time.Second: " a second", time.Minute: " a minute", time.Hour: " an hour"}[per]
+}
 
 // facts are what rules look at.
 func (h *Host) facts(run tenon.Run, state string, t *tenon.Tool, args json.RawMessage) *policy.Facts {

@@ -128,6 +128,17 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 		return []tenon.Event{h.failed(a.Step, err, false, 0)}, nil
 	}
 	id := policy.ID{Server: c.Server, Remote: c.Remote}
+	k, key, err := h.cached(ctx, a.Row, &c)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return []tenon.Event{{Step: a.Step, Kind: tenon.EventInterrupted}}, nil
+	case err != nil:
+		return nil, err
+	case k != nil:
+		return h.hit(ctx, a, &c, k)
+	case key != "":
+		defer h.results.land(key)
+	}
 	block := h.rules.For(id, a.Row.Agent)
 	leave, err := h.gates.enter(ctx, id, policy.Value(block.Concurrency))
 	if err != nil { // it was not made, and that is known
@@ -150,7 +161,7 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 		},
 	})
 	took := time.Since(start)
-	h.count(ctx, a.Row, a.Step+":time", c.Budgets, timeUnits, use{time: took})
+	h.count(ctx, a.Row, a.Step+":time", c.Budgets, toolUnits, use{time: took, cost: c.Cost})
 	h.log.Info("Tool "+c.Name+" executed: success="+strconv.FormatBool(err == nil && !r.IsError), "run", run, "step", a.Step, "duration", took)
 	switch {
 	case err != nil && limit.IsExpired() && parent.Err() == nil:
@@ -167,7 +178,11 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 		}
 	}
 	if err == nil {
-		result, whole, err := h.bounded(ctx, a, block, h.redacted(r))
+		clean := h.redacted(r)
+		if key != "" {
+			h.keep(ctx, a, &c, key, clean)
+		}
+		result, whole, err := h.bounded(ctx, a, block, clean)
 		if err != nil {
 			return nil, err
 		}

@@ -114,6 +114,7 @@ type Host struct {
 
 	samplings rates // answers of models that servers got
 	gates     gates
+	results   cache // of tools, for equal calls
 	prompts   prompts
 
 	mu        sync.Mutex

@@ -15,6 +15,7 @@ type Proposal struct {
 	Tool      string // exposed name
 	Arguments json.RawMessage
 	Agent     string
+	State     string          // of the agent
 	Principal tenon.Principal // empty: the local user
 }
 
@@ -34,7 +35,7 @@ func (h *Host) Judge(ctx context.Context, p Proposal) (policy.Opinion, error) {
 		c.Arguments = json.RawMessage("{}")
 	}
 	run := tenon.Run{Agent: p.Agent, Principal: cmp.Or(p.Principal, tenon.PrincipalLocal)}
-	return h.rules.Judge(h.facts(run, c.Tool, c.Arguments)), nil
+	return h.rules.Judge(h.facts(run, p.State, c.Tool, c.Arguments)), nil
 }
 
 // Policy identifies the rules: the same rules have the same digest.
@@ -83,4 +84,3 @@ func (h *Host) placed(err error) error {
 	}
 	return err
 }
-

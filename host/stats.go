@@ -17,6 +17,7 @@ type ToolStat struct {
 	Calls   int    `json:"calls"`
 	Errors  int    `json:"errors"` // of those that ran
 	Denied  int    `json:"denied"`
+	Cached  int    `json:"cached"` // answered with the result of an equal call
 	Unknown int    `json:"unknown"`
 	P50     int64  `json:"p50_ms"`
 	P95     int64  `json:"p95_ms"`
@@ -54,7 +55,7 @@ func (h *Host) ToolStats(ctx context.Context) ([]ToolStat, error) {
 					stats[k] = s
 				}
 				s.add(c)
-				if c.Outcome == agent.CallDone {
+				if c.Outcome == agent.CallDone && !c.Cached {
 					took[k] = append(took[k], c.Millis)
 				}
 			}
@@ -75,6 +76,9 @@ func (h *Host) ToolStats(ctx context.Context) ([]ToolStat, error) {
 
 func (s *ToolStat) add(c agent.CallRecord) {
 	s.Calls++
+	if c.Cached {
+		s.Cached++
+	}
 	switch c.Outcome {
 	case agent.CallDenied:
 		s.Denied++

@@ -38,6 +38,11 @@ func (c Config) key() string {
 	return hex.EncodeToString(sum[:])
 }
 
+// Access identifies the way to the server as it is configured: what is asked of
+// servers of the same access reaches the same one, with the same credentials. It
+// tells nothing of them.
+func (s *Server) Access() string { return s.access() }
+
 func (s *Server) cacheFile() string { return filepath.Join(s.opts.Cache, s.name+".json") }
 
 // load reads the kept catalogue. It reports false where there is none for this

@@ -53,7 +53,9 @@ type Server struct {
 	cfg  Config
 	opts Options
 	log  *slog.Logger
-	slot chan struct{} // holds the one call of a server that takes one at a time; nil: any number
+	// access is the digest of what tells apart where calls go, and as whom.
+	access func() string
+	slot   chan struct{} // holds the one call of a server that takes one at a time; nil: any number
 
 	mu     sync.Mutex
 	status Status
@@ -100,6 +102,7 @@ type connection interface {
 // New returns the server of one entry of the configuration. It starts nothing.
 func New(name string, cfg Config, opts Options) *Server {
 	s := &Server{name: name, cfg: cfg.WithDefaults(), opts: opts, log: opts.Logger}
+	s.access = sync.OnceValue(s.cfg.key)
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

@@ -32,7 +32,7 @@ type Rates interface {
 	// length per. The turn is now where that leaves room, else the first time that
 	// does: the wait until then is returned, and the turn is taken. Where the wait
 	// would be longer than most, ok is false and no turn is taken. Errors: invalid
-	// (no key, calls or per below 1).
+	// (no key, calls not from 1 to 1000, per below 1).
 	Admit(ctx context.Context, key string, calls int, per, most time.Duration, now time.Time) (wait time.Duration, ok bool, err error)
 }
 

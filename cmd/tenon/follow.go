@@ -279,6 +279,12 @@ func (f *follower) called(e tenon.Event, indent string) {
 		f.tried = slices.DeleteFunc(f.tried, func(step string) bool { return step == e.Step })
 		f.transient("○ " + callName(r) + " " + shorten(safeLine(string(r.Args)), 60))
 		return
+	case agent.EventAdmitted:
+		if r.Outcome == agent.CallOpen {
+			f.clear()
+			f.a.turn(e)
+			return
+		}
 	case agent.EventFailed:
 		var d agent.Failure
 		if json.Unmarshal(e.Data, &d) == nil && d.Retry {
@@ -375,6 +381,9 @@ func (a *app) callLine(r agent.CallRecord) string {
 	parts := []string{a.errStyle(mark, "●"), callName(r), a.errStyle(dim, shorten(safeLine(string(r.Args)), argsShown))}
 	if r.Outcome != agent.CallDenied && r.Outcome != agent.CallInvalid && r.Outcome != agent.CallOpen {
 		parts = append(parts, a.errStyle(dim, took(r.Millis)))
+	}
+	if r.Cached {
+		parts = append(parts, a.errStyle(dim, "(cached)"))
 	}
 	if r.Attempts > 1 {
 		parts = append(parts, a.errStyle(dim, "("+plural(r.Attempts, "attempt")+")"))

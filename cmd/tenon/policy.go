@@ -105,6 +105,7 @@ type proposal struct {
 	Tool      string          `json:"tool"` // its exposed name, or SERVER.NAME
 	Arguments json.RawMessage `json:"arguments"`
 	Agent     string          `json:"agent"`
+	State     string          `json:"state"`
 	Principal tenon.Principal `json:"principal"`
 }
 
@@ -113,7 +114,7 @@ func newPolicyTest(a *app) *cobra.Command {
 		Use:   "test CALL.json",
 		Short: "Show what the rules decide about a call, without making it",
 		Long: "Shows what the rules decide about a call: allow, ask or deny, and why. CALL.json has {\"tool\": NAME, \"arguments\":\n" +
-			"{...}, \"agent\": NAME, \"principal\": NAME}, of which tool is required; - is stdin. Nothing is called. The status is 0\n" +
+			"{...}, \"agent\": NAME, \"state\": NAME, \"principal\": NAME}, of which tool is required; - is stdin. Nothing is called. The status is 0\n" +
 			"for allow, 8 for ask and 7 for deny.",
 		Example: "  tenon policy test call.json\n  echo '{\"tool\": \"transfer\", \"arguments\": {\"amount\": 2000}}' | tenon policy test -",
 		Args:    args(1, 1, "the call"),
@@ -135,7 +136,7 @@ func newPolicyTest(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o, err := h.Judge(cmd.Context(), host.Proposal{Tool: t.Name, Arguments: p.Arguments, Agent: agent, Principal: p.Principal})
+			o, err := h.Judge(cmd.Context(), host.Proposal{Tool: t.Name, Arguments: p.Arguments, Agent: agent, State: p.State, Principal: p.Principal})
 			if err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -152,6 +153,14 @@ func (a *app) followCall(ctx context.Context, h *host.Host, name, run string) (*
 			case strings.Contains(e.Step, "/"):
 				f.clear()
 				f.asks.see(e)
+			case e.Kind == agent.EventAdmitted:
+				a.turn(e)
+			case e.Kind == agent.EventResult:
+				var o agent.Outcome
+				if json.Unmarshal(e.Data, &o) == nil && o.Source == agent.SourceCache {
+					f.clear()
+					a.hint("answered from the cache: the result of %s", o.Of)
+				}
 			}
 		})
 		f.asks.end()
@@ -175,6 +184,14 @@ func (a *app) followCall(ctx context.Context, h *host.Host, name, run string) (*
 		if err := h.Resume(ctx, run); err != nil {
 			return nil, err
 		}
+	}
+}
+
+// turn tells that a call waits for its turn under its tool's rate.
+func (a *app) turn(e tenon.Event) {
+	var w agent.Admitted
+	if json.Unmarshal(e.Data, &w) == nil && w.Wait >= time.Second {
+		a.hint("%s waits %s for its turn: the tool has a rate", e.Step, w.Wait.Round(100*time.Millisecond))
 	}
 }
 

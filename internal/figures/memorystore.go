@@ -18,14 +18,20 @@ type memoryStore struct {
 	grants        // nobody asks for one
 	store.Budgets // nothing is limited
 	store.Texts   // nobody looks for anything
+	store.Results // nothing is kept
+	store.Rates   // nothing has one
+	pins          // no server is configured
 
 	mu    sync.Mutex
 	runs  map[string]*memoryRun
 	blobs map[string][]byte
 }
 
-// grants is embedded under a name that is not that of its method.
-type grants = store.Grants
+// grants and pins are embedded under names that are not those of their methods.
+type (
+	grants = store.Grants
+	pins   = store.Pins
+)
 
 type memoryRun struct {
 	row    tenon.Run

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -76,7 +77,7 @@ func (s *Store) Result(ctx context.Context, key string, now time.Time) (store.Ke
 
 // Admit implements [store.Rates].
 func (s *Store) Admit(ctx context.Context, key string, calls int, per, most time.Duration, now time.Time) (wait time.Duration, ok bool, err error) {
-	if key == "" || calls < 1 || per < 1 {
+	if key == "" || calls < 1 || calls > maxTurns || per < 1 {
 		return 0, false, tenon.Errorf(tenon.CodeInvalid, "store: a rate needs a key, a number of calls and a time")
 	}
 	err = s.submit(ctx, func(w *writer) error {
@@ -85,7 +86,7 @@ func (s *Store) Admit(ctx context.Context, key string, calls int, per, most time
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		turns := unpackTurns(packed, now.Add(-per), now.Add(most+per))
+		turns := unpackTurns(packed, now.Add(most+per))
 		turn := now
 		if len(turns) >= calls {
 			if free := turns[len(turns)-calls].Add(per); free.After(now) {
@@ -102,18 +103,22 @@ func (s *Store) Admit(ctx context.Context, key string, calls int, per, most time
 			}
 		}
 		_, err = w.exec(`INSERT INTO rates (key, turns, past) VALUES (?,?,?) ON CONFLICT (key) DO UPDATE SET turns = excluded.turns, past = excluded.past`,
-			key, packTurns(append(turns, turn)), nanos(turn.Add(per)))
+			key, packTurns(append(turns, turn)), nanos(turn.Add(max(per, time.Hour))))
 		return err
 	})
 	return wait, ok && err == nil, err
 }
 
-// unpackTurns reads the turns that still count, in their order. One that lies far in
-// the future was given out before somebody set the clock back.
-func unpackTurns(packed []byte, after, before time.Time) []time.Time {
+// maxTurns is how many turns are kept of a key: no rate looks back further. A key may
+// have several rates, so that their windows say nothing about what is needed.
+const maxTurns = 1000
+
+// unpackTurns reads the turns that were given out, in their order. One that lies far
+// in the future was given out before somebody set the clock back.
+func unpackTurns(packed []byte, before time.Time) []time.Time {
 	var turns []time.Time
 	for ; len(packed) >= 8; packed = packed[8:] {
-		if t := fromNanos(int64(binary.LittleEndian.Uint64(packed))); t.After(after) && !t.After(before) {
+		if t := fromNanos(int64(binary.LittleEndian.Uint64(packed))); !t.After(before) {
 			turns = append(turns, t)
 		}
 	}
@@ -121,6 +126,8 @@ func unpackTurns(packed []byte, after, before time.Time) []time.Time {
 }
 
 func packTurns(turns []time.Time) []byte {
+	slices.SortFunc(turns, time.Time.Compare)
+	turns = turns[max(0, len(turns)-maxTurns):]
 	packed := make([]byte, 0, 8*len(turns))
 	for _, t := range turns {
 		packed = binary.LittleEndian.AppendUint64(packed, uint64(nanos(t)))
