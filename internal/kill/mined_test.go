@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
@@ -113,6 +114,23 @@ func (s *mined) Release(ctx context.Context, run string) error {
 	return s.m.pass("Release", func() error { return s.s.Release(ctx, run) })
 }
 
+func (s *mined) PutResult(ctx context.Context, r store.KeptResult) error {
+	return s.m.pass("PutResult", func() error { return s.s.PutResult(ctx, r) })
+}
+
+func (s *mined) Admit(ctx context.Context, key string, calls int, per, most time.Duration, now time.Time) (wait time.Duration, ok bool, err error) {
+	err = s.m.pass("Admit", func() error { wait, ok, err = s.s.Admit(ctx, key, calls, per, most, now); return err })
+	return wait, ok, err
+}
+
+func (s *mined) PutPins(ctx context.Context, pins []store.Pin, fresh bool) error {
+	return s.m.pass("PutPins", func() error { return s.s.PutPins(ctx, pins, fresh) })
+}
+
+func (s *mined) DeletePins(ctx context.Context, server string) error {
+	return s.m.pass("DeletePins", func() error { return s.s.DeletePins(ctx, server) })
+}
+
 func (s *mined) PutText(ctx context.Context, run string, upTo uint64, texts []store.Text) error {
 	return s.m.pass("PutText", func() error { return s.s.PutText(ctx, run, upTo, texts) })
 }
@@ -129,6 +147,10 @@ func (s *mined) Close() error { return s.m.pass("Close", s.s.Close) }
 var unmined = map[string]string{
 	"ImportSession": "store/sqlite.TestStore: one transaction",
 	"DeleteSession": "store/sqlite.TestDeletedIsGone: one transaction",
+	"DeletePins":    "store/sqlite.TestStore: one statement, by hand only",
+	"PutPins":       "store/sqlite.TestStore: one transaction; the tools of the scenario are no server's",
+	"PutResult":     "host.TestCache: one transaction, of what is only a shorter way",
+	"Admit":         "host.TestRate: one transaction; a turn that is lost is a call less",
 	"Release":       "store/sqlite.TestStore: a host leaves it to the leases",
 }
 
@@ -136,7 +158,8 @@ var unmined = map[string]string{
 // but those that only hand on.
 func writes() (names []string) {
 	reads := map[string]bool{"Events": true, "Run": true, "Runs": true, "Signals": true, "Signal": true, "Settled": true, "Session": true, "Sessions": true,
-		"Blob": true, "Grants": true, "Balances": true, "Held": true, "Changed": true, "Unindexed": true, "Search": true}
+		"Blob": true, "Grants": true, "Balances": true, "Held": true, "Changed": true, "Unindexed": true, "Search": true,
+		"Result": true, "Pins": true, "Pin": true}
 	t := reflect.TypeFor[store.Store]()
 	for i := range t.NumMethod() {
 		if name := t.Method(i).Name; !reads[name] {
@@ -184,6 +207,15 @@ func (s *mined) Unindexed(ctx context.Context, limit int) ([]store.Gap, error) {
 }
 func (s *mined) Search(ctx context.Context, f store.SearchFilter) ([]store.Hit, error) {
 	return s.s.Search(ctx, f)
+}
+func (s *mined) Result(ctx context.Context, key string, now time.Time) (store.KeptResult, error) {
+	return s.s.Result(ctx, key, now)
+}
+func (s *mined) Pins(ctx context.Context, server string) ([]store.Pin, error) {
+	return s.s.Pins(ctx, server)
+}
+func (s *mined) Pin(ctx context.Context, server, remote string) (store.Pin, error) {
+	return s.s.Pin(ctx, server, remote)
 }
 func (s *mined) Held(run string) (bool, error) { return s.s.Held(run) }
 func (s *mined) Changed(ctx context.Context) <-chan struct{} {
