@@ -57,14 +57,7 @@ func (s *State) applyModel(e tenon.Event) error {
 	s.made += len(calls)
 	switch {
 	case s.final != "":
-		if len(calls) > 0 {
-			s.closeTurn()
-		}
-		if s.stop, s.answered = r.Stop, true; r.Stop == tenon.StopToolUse {
-			s.stop = tenon.StopEnd
-		}
-		s.failed = stopError(r)
-		return nil
+		return s.lastAnswer(r, len(calls) > 0)
 	case whole && len(calls) > 0:
 		s.settleTurn()
 		return nil
@@ -202,8 +195,8 @@ func (s *State) applyCall(e tenon.Event) error {
 	return nil
 }
 
-// remember keeps what a person allowed for the session. Other calls of this turn
-// that wait for the same are not affected: they were asked about one by one.
+// remember keeps what a person allowed for the session. Other calls that wait for the
+// same get decisions of their own, from whoever took this one.
 func (s *State) remember(c *call, e tenon.Event) {
 	var r Ruling
 	_ = decode(e, &r) // call.apply has read it already

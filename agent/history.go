@@ -41,12 +41,12 @@ const TaskImport = "import"
 
 // Foreign returns the state of a run that came from a file, for runs that go on from
 // it here. They get what was said, and no more: nothing that was granted there counts,
-// and what a provider's wire had beside what was said (signatures, reasoning that only
+// nor the state that the agent had come to, and what a provider's wire had beside what was said (signatures, reasoning that only
 // the account which made it can use) is left out. The state itself is not changed.
 func (s *State) Foreign() *State {
 	out := *s
 	out.messages, out.history = plain(s.Messages()), plain(s.History())
-	out.grants, out.calls, out.steer = nil, nil, nil
+	out.grants, out.calls, out.steer, out.state = nil, nil, nil, ""
 	out.known, out.knownAt = 0, 0 // another model may count otherwise
 	return &out
 }

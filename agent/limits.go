@@ -2,6 +2,7 @@ package agent
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -130,6 +131,30 @@ func (s *State) beginFinal(step string) {
 	}
 	s.takeIn()
 	s.add(tenon.UserMessage(s.limitPrompt()))
+}
+
+// lastAnswer takes the answer that was asked for at a limit. A model that calls tools
+// all the same, and says nothing, is asked once more; a run that has no answer even then
+// has failed at its limit.
+func (s *State) lastAnswer(r tenon.Response, called bool) error {
+	if called {
+		s.closeTurn()
+	}
+	silent := strings.TrimSpace(r.Message.Text()) == ""
+	if called && silent && !s.insisted {
+		s.insisted = true
+		s.turn++
+		s.add(tenon.UserMessage(s.limitPrompt()))
+		return nil
+	}
+	if s.stop, s.answered = r.Stop, true; r.Stop == tenon.StopToolUse {
+		s.stop = tenon.StopEnd
+	}
+	if s.failed = stopError(r); s.failed == nil && silent && s.answer == "" {
+		s.stop = s.final
+		s.failed = tenon.Errorf(tenon.CodeLimit, "a limit of the run is reached (%s), and the model gave no last answer", s.final)
+	}
+	return nil
 }
 
 // applyContinue takes a person's answer to the question whether to go on, or that

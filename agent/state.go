@@ -138,6 +138,7 @@ type State struct {
 	handoff   *Handoff         // who takes over after this turn
 	beyond    bool             // a person let the run go on past its budgets
 	final     tenon.StopReason // the limit at which the last answer was asked for
+	insisted  bool             // it was asked for twice
 	failed    *tenon.Error
 	stop      tenon.StopReason
 	cancel    *tenon.CancelData

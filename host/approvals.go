@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
@@ -21,6 +22,8 @@ type Approval struct {
 	Step    string `json:"step"`
 	Session string `json:"session"`
 	Title   string `json:"title,omitempty"` // of the run
+	// Expires is when it is taken as denied; zero: it waits for ever.
+	Expires time.Time `json:"expires,omitzero"`
 	agent.Asking
 }
 
@@ -49,7 +52,7 @@ func (h *Host) Approvals(ctx context.Context) ([]Approval, error) {
 }
 
 func approvalOf(run tenon.Run, w tenon.Waiting) (Approval, error) {
-	a := Approval{ID: run.ID + "/" + w.Step, Run: run.ID, Step: w.Step, Session: run.Session, Title: run.Title}
+	a := Approval{ID: run.ID + "/" + w.Step, Run: run.ID, Step: w.Step, Session: run.Session, Title: run.Title, Expires: w.Expires}
 	if err := json.Unmarshal(w.Data, &a.Asking); err != nil {
 		return a, tenon.Errorf(tenon.CodeStore, "run %s: what it waits for cannot be read: %w", run.ID, err)
 	}
@@ -99,6 +102,9 @@ func (h *Host) Decide(ctx context.Context, run, step string, r agent.Ruling) (te
 // object of contents by the keys of the requests; Deny declines. At a limit, and
 // where a server asks for an answer of the model, it says yes or no. Errors:
 // not_found, conflict (it does not wait for this), invalid (the arguments), store.
+//
+// What is allowed for the session or for good is allowed for the other calls that
+// wait for the same tool in this session, too, with the arguments that they have.
 func (h *Host) Settle(ctx context.Context, run, step string, r agent.Ruling) (won tenon.Event, mine bool, err error) {
 	row, err := h.store.Run(ctx, run)
 	if err != nil {
@@ -130,10 +136,42 @@ func (h *Host) Settle(ctx context.Context, run, step string, r agent.Ruling) (wo
 	if won, err = h.engine.Signal(ctx, run, s); err != nil {
 		return won, false, err
 	}
-	if mine = won.Kind == s.Kind && bytes.Equal(won.Data, s.Data); mine && asked.Kind == agent.AskApproval {
-		err = h.keepGrant(ctx, principalOf(row), asked, r)
+	if mine = won.Kind == s.Kind && bytes.Equal(won.Data, s.Data); mine && asked.Kind == agent.AskApproval && r.Verdict == tenon.Allow && r.Remember != "" {
+		if err = h.keepGrant(ctx, principalOf(row), asked, r); err == nil {
+			err = h.settleLike(ctx, row.Session, asked, r)
+		}
 	}
 	return won, mine, err
+}
+
+// settleLike allows the other calls of a session that wait for a tool which was just
+// allowed for the session: whoever calls it, each with a decision of its own.
+func (h *Host) settleLike(ctx context.Context, session string, asked agent.Asking, r agent.Ruling) error {
+	var runs []tenon.Run
+	for _, state := range []tenon.RunState{tenon.RunInputRequired, tenon.RunWorking} {
+		list, err := h.store.Runs(ctx, store.RunFilter{Session: session, State: state, Limit: maxListed})
+		if err != nil {
+			return err
+		}
+		runs = append(runs, list...)
+	}
+	like := agent.Ruling{Verdict: tenon.Allow, By: r.By + " (for the session)"}
+	for _, row := range runs {
+		for _, w := range row.Waiting {
+			a, err := approvalOf(row, w)
+			if err != nil {
+				return err
+			}
+			if a.Kind != agent.AskApproval || a.Server != asked.Server || a.Remote != asked.Remote {
+				continue
+			}
+			s := engine.Signal{ID: tenon.NewID("sig", h.now()), Kind: agent.EventDecision, Step: w.Step, By: like.By, Data: encode(like)}
+			if _, err := h.engine.Signal(ctx, row.ID, s); err != nil && tenon.ErrorCode(err) != tenon.CodeConflict { // else it has ended
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (h *Host) checkEdit(ctx context.Context, run, step string, args json.RawMessage) error {

@@ -193,4 +193,3 @@ func (d *document) blobNames() (map[string]string, error) {
 	}
 	return names, nil
 }
-

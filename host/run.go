@@ -252,6 +252,7 @@ func (h *Host) Events(ctx context.Context, run string, after uint64) iter.Seq2[t
 func (h *Host) Run(ctx context.Context, q Question) iter.Seq2[tenon.Event, error] {
 	return func(yield func(tenon.Event, error) bool) {
 		run, _, err := h.Start(ctx, q)
+		held := false // a call waits for a person
 		for seq, rests := uint64(0), true; err == nil && rests; {
 			rests = false
 			for e, ferr := range h.Events(ctx, run.ID, seq) {
@@ -259,10 +260,18 @@ func (h *Host) Run(ctx context.Context, q Question) iter.Seq2[tenon.Event, error
 					return
 				}
 				seq, rests = max(seq, e.Seq), e.Kind == engine.EventWaiting
-				if e.Kind == tenon.EventQuestion && h.cfg.Approve != nil {
-					if err = h.approve(ctx, run.ID, true); err != nil {
-						break
-					}
+				if h.cfg.Approve == nil {
+					continue
+				}
+				held = held || asks(e)
+				if e.Kind == tenon.EventQuestion {
+					err = h.approve(ctx, run.ID, true)
+				} else if held && e.Kind == tenon.EventStarted && strings.Contains(e.Step, ".") {
+					held = false // others are under way: nobody waits for their end first
+					err = h.approve(ctx, run.ID, false)
+				}
+				if err != nil {
+					break
 				}
 			}
 			if rests = rests && err == nil && h.cfg.Approve != nil; rests {
@@ -277,105 +286,34 @@ func (h *Host) Run(ctx context.Context, q Question) iter.Seq2[tenon.Event, error
 	}
 }
 
+// asks reports whether an event says that a person has to decide about a call.
+func asks(e tenon.Event) bool {
+	var d agent.Decision
+	return e.Kind == agent.EventDecided && json.Unmarshal(e.Data, &d) == nil && d.Verdict == tenon.Ask
+}
+
 // approve has what a run waits for decided: what servers ask in the middle of a call,
 // or all else.
 func (h *Host) approve(ctx context.Context, run string, live bool) error {
-	list, err := h.Awaited(ctx, run)
-	if err != nil {
-		return err
-	}
-	for _, p := range list {
-		if p.Live != live {
-			continue
-		}
-		r, err := h.cfg.Approve(ctx, p)
+	for seen := map[string]bool{}; ; {
+		// Anew each time: what is allowed for the session settles others as well.
+		list, err := h.Awaited(ctx, run)
 		if err != nil {
 			return err
 		}
-		if _, err := h.Decide(ctx, p.Run, p.Step, r); err != nil {
+		i := slices.IndexFunc(list, func(p Approval) bool { return p.Live == live && !seen[p.ID] })
+		if i < 0 {
+			return nil
+		}
+		seen[list[i].ID] = true
+		r, err := h.cfg.Approve(ctx, list[i])
+		if err != nil {
+			return err
+		}
+		if _, err := h.Decide(ctx, list[i].Run, list[i].Step, r); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// newCore makes the core of a run. See [engine.NewCore].
-func (h *Host) newCore(ctx context.Context, spec engine.Spec) (tenon.Core, error) {
-	switch spec.Run.Core {
-	case agent.Version:
-	case agent.DirectVersion:
-		var s agent.DirectSpec
-		if err := json.Unmarshal(spec.Data, &s); err != nil {
-			return nil, tenon.Errorf(tenon.CodeStore, "run %s: its spec cannot be read: %w", spec.Run.ID, err)
-		}
-		return agent.NewDirect(s), nil
-	default:
-		return nil, tenon.Errorf(tenon.CodeStore, "run %s was written by %q, which this version of tenon does not know; use the version that wrote it, or a newer one", spec.Run.ID, spec.Run.Core)
-	}
-	var s agent.Spec
-	if err := json.Unmarshal(spec.Data, &s); err != nil {
-		return nil, tenon.Errorf(tenon.CodeStore, "run %s: its spec cannot be read: %w", spec.Run.ID, err)
-	}
-	if spec.Run.Parent == "" {
-		return agent.New(s, nil), nil
-	}
-	parent, err := h.fold(ctx, spec.Run.Parent, spec.Run.ParentSeq)
-	if err != nil {
-		return nil, err
-	}
-	foreign, err := h.leavesImport(ctx, spec.Run)
-	if foreign {
-		parent = parent.Foreign()
-	}
-	return agent.New(s, parent), err
-}
-
-// leavesImport reports whether a run that was begun here goes on from one that came
-// from a file.
-func (h *Host) leavesImport(ctx context.Context, run tenon.Run) (bool, error) {
-	parent, err := h.store.Run(ctx, run.Parent)
-	if err != nil || parent.Imported == nil {
-		return false, err
-	}
-	own, err := h.store.Run(ctx, run.ID)
-	if tenon.ErrorCode(err) == tenon.CodeNotFound { // it is about to begin
-		return true, nil
-	}
-	return own.Imported == nil, err
-}
-
-// state folds a run's whole journal.
-func (h *Host) state(ctx context.Context, run string) (*agent.State, error) {
-	return h.fold(ctx, run, 0)
-}
-
-// fold reads a run's journal up to an event, 0 for all of it.
-func (h *Host) fold(ctx context.Context, run string, upTo uint64) (*agent.State, error) {
-	events, err := h.store.Events(ctx, run, 0, int(upTo))
-	if err != nil {
-		return nil, err
-	}
-	if len(events) == 0 || events[0].Kind != tenon.EventRun {
-		return nil, tenon.Errorf(tenon.CodeStore, "run %s has no first event; the journal is damaged", run)
-	}
-	var spec engine.Spec
-	if err := json.Unmarshal(events[0].Data, &spec); err != nil {
-		return nil, tenon.Errorf(tenon.CodeStore, "run %s: its spec cannot be read: %w", run, err)
-	}
-	core, err := h.newCore(ctx, spec)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range events {
-		if err := core.Apply(e); err != nil {
-			return nil, err
-		}
-	}
-	s, ok := core.(*agent.State)
-	if !ok {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "run %s is a single tool call and has no conversation", run)
-	}
-	return s, nil
 }
 
 // shorten cuts a text to one line of at most n runes.

@@ -22,7 +22,7 @@ func newApprovalsList(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
 		Short:   "List what waits for a decision, oldest first",
-		Long:    "Lists the tool calls that wait for a decision, with the arguments that would be sent, and what servers ask\nin the middle of a call.",
+		Long:    "Lists the tool calls that wait for a decision, with the arguments that would be sent, and what servers ask\nin the middle of a call. Until says when one that nobody decides is taken as denied (policy.expires).",
 		Example: "  tenon approvals list\n  tenon approvals list -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -35,14 +35,16 @@ func newApprovalsList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printList(a, list, []string{"id", "tool", "question", "arguments"}, func(p host.Approval) []string {
-				if p.Kind == agent.AskLimit {
-					return []string{p.ID, "", shorten(p.Title, 40), p.Reason}
+			return printList(a, list, []string{"id", "tool", "question", "until", "arguments"}, func(p host.Approval) []string {
+				tool, what := p.Server+"."+p.Remote, string(p.Arguments)
+				switch p.Kind {
+				case agent.AskLimit:
+					tool, what = "", p.Reason
+				case agent.AskApproval:
+				default:
+					what = "asks for " + wanted(p.Requests)
 				}
-				if p.Kind != agent.AskApproval {
-					return []string{p.ID, p.Server + "." + p.Remote, shorten(p.Title, 40), "asks for " + wanted(p.Requests)}
-				}
-				return []string{p.ID, p.Server + "." + p.Remote, shorten(p.Title, 40), string(p.Arguments)}
+				return []string{p.ID, tool, shorten(p.Title, 40), a.when(p.Expires), what}
 			})
 		},
 	}
@@ -114,6 +116,9 @@ func (a *app) approve(ctx context.Context, id string, r agent.Ruling) (err error
 	next := "go on with: tenon runs resume " + p.Run
 	if served, err := h.Claimed(serveClaim); err == nil && served {
 		next = "tenon serve goes on with run " + p.Run
+	}
+	if len(r.Arguments) > 0 {
+		p.Arguments = r.Arguments
 	}
 	said := map[tenon.Verdict]string{tenon.Allow: "allowed", tenon.Deny: "denied"}[r.Verdict]
 	if p.Live {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/tenonhq/tenon"
@@ -24,11 +25,17 @@ func (a *app) decide(ctx context.Context, h *host.Host, run string, yes bool) er
 	if !yes && !a.canAsk() {
 		return errUndecided
 	}
-	list, err := h.Awaited(ctx, run)
-	if err != nil {
-		return err
-	}
-	for i, p := range list {
+	for seen := map[string]bool{}; ; {
+		// Anew each time: what is allowed for the session settles others as well.
+		list, err := h.Awaited(ctx, run)
+		if err != nil {
+			return err
+		}
+		if list = slices.DeleteFunc(list, func(p host.Approval) bool { return seen[p.ID] }); len(list) == 0 {
+			return nil
+		}
+		p := list[0]
+		seen[p.ID] = true
 		if p.Kind != agent.AskApproval && !a.canAsk() {
 			return errUndecided // --yes is for tool calls: it knows no answers, and must not make a run endless
 		}
@@ -38,11 +45,10 @@ func (a *app) decide(ctx context.Context, h *host.Host, run string, yes bool) er
 			}
 			continue
 		}
-		if err := a.decideOne(ctx, ctx, h, p.Run, p.Step, p.Asking, len(list)-i-1); err != nil {
+		if err := a.decideOne(ctx, ctx, h, p.Run, p.Step, p.Asking, len(list)-1); err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
 // decideOne asks the person until there is a decision that holds. Asking ends with

@@ -58,12 +58,15 @@ func (a *app) drive(ctx context.Context, h *host.Host, run tenon.Run, after uint
 	for {
 		f.asks = a.questions(work, h, run.ID)
 		err := f.follow(work, h, run.ID)
+		if len(f.waiting) > 0 {
+			f.asks.finish(ctx)
+		}
 		f.asks.end()
 		if s, ends := endedBy(ctx); ends && f.done == nil {
 			return s.stopped("; go on with: tenon runs resume " + run.ID)
 		}
 		if err != nil {
-			a.note("go on with: tenon runs resume %s", run.ID)
+			a.unfinished(work, h, run.ID)
 			return err
 		}
 		if f.done != nil || len(f.waiting) == 0 {
@@ -89,6 +92,24 @@ func (a *app) drive(ctx context.Context, h *host.Host, run tenon.Run, after uint
 		}
 	}
 }
+
+// unfinished says how a run goes on that could not be shown to its end, if it does:
+// what was printed is no matter of the run's.
+func (a *app) unfinished(ctx context.Context, h *host.Host, run string) {
+	soon, stop := context.WithTimeout(ctx, lastWords)
+	defer stop()
+	for range h.Events(soon, run, 0) { // it may be at its very end
+	}
+	row, err := h.RunRow(ctx, run)
+	if err == nil && row.State.Ended() {
+		a.note("the run has ended (%s); it is shown by: tenon runs show %s", row.State, run)
+		return
+	}
+	a.note("go on with: tenon runs resume %s", run)
+}
+
+// lastWords is how long a run is waited for whose end cannot be shown.
+const lastWords = 300 * time.Millisecond
 
 // rescue goes on with a run whose owner, another process, has died.
 func rescue(ctx context.Context, h *host.Host, run string) {

@@ -138,6 +138,9 @@ func (f *follower) show(e tenon.Event) error {
 			}
 		case strings.Contains(e.Step, "."):
 			f.tool(e)
+			if f.asks != nil {
+				f.asks.seeCall(e)
+			}
 		case e.Kind == tenon.EventStarted:
 			f.gaveUp() // the turn is over
 		}

@@ -158,6 +158,19 @@ func (a *app) note(format string, args ...any) {
 	fmt.Fprintln(a.err, safeText(fmt.Sprintf(format, args...)))
 }
 
+// round shows a length of time in its largest unit.
+func round(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return strconv.Itoa(int(d.Seconds())) + "s"
+	case d < time.Hour:
+		return strconv.Itoa(int(d.Minutes())) + "m"
+	case d < 48*time.Hour:
+		return strconv.Itoa(int(d.Hours())) + "h"
+	}
+	return strconv.Itoa(int(d.Hours()/24)) + " days"
+}
+
 // when shows a time: relative on a terminal, else RFC 3339.
 func (a *app) when(t time.Time) string {
 	if t.IsZero() {
@@ -168,14 +181,12 @@ func (a *app) when(t time.Time) string {
 	}
 	d := time.Since(t)
 	switch {
+	case d < -5*time.Second:
+		return "in " + round(-d)
 	case d < 5*time.Second:
 		return "now"
-	case d < time.Minute:
-		return strconv.Itoa(int(d.Seconds())) + "s ago"
-	case d < time.Hour:
-		return strconv.Itoa(int(d.Minutes())) + "m ago"
 	case d < 48*time.Hour:
-		return strconv.Itoa(int(d.Hours())) + "h ago"
+		return round(d) + " ago"
 	}
 	return t.Local().Format("2006-01-02 15:04")
 }

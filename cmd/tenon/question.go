@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/tenonhq/tenon"
@@ -11,9 +12,9 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// questions asks the person what servers ask in the middle of a call, one after
-// another, while the run goes on. A question that ends in another way is taken
-// off the terminal.
+// questions asks the person, one question after another, while the run goes on: what
+// servers ask in the middle of a call, and whether a call may run while others are
+// under way. A question that ends in another way is taken off the terminal.
 type questions struct {
 	a    *app
 	h    *host.Host
@@ -26,6 +27,8 @@ type questions struct {
 	queue   []askedAt                           // what waits for its turn
 	open    map[askedAt]context.CancelCauseFunc // what is asked about, and how to stop
 	busy    bool                                // somebody is asked
+	idle    chan struct{}                       // closed when nobody is asked any more
+	held    []askedAt                           // calls that wait for a person, and for what to ask about them
 	silence func()                              // ends the listening to what is typed into the run
 }
 
@@ -49,6 +52,19 @@ func (q *questions) end() {
 	q.stop()
 	q.wg.Wait()
 	q.silence()
+}
+
+// finish waits for the person's answer to what is being asked, or for the end of ctx.
+func (q *questions) finish(ctx context.Context) {
+	q.mu.Lock()
+	busy, idle := q.busy, q.idle
+	q.mu.Unlock()
+	if busy {
+		select {
+		case <-idle:
+		case <-ctx.Done():
+		}
+	}
 }
 
 // isBusy reports whether the terminal belongs to a question.
@@ -75,10 +91,42 @@ func (q *questions) see(e tenon.Event) {
 	if json.Unmarshal(e.Data, &asked) != nil || asked.Verdict != tenon.Ask {
 		return
 	}
-	q.queue = append(q.queue, askedAt{e.Run, e.Step})
+	q.add(askedAt{e.Run, e.Step})
+}
+
+// add has something asked when its turn comes. The mutex is held.
+func (q *questions) add(at askedAt) {
+	q.queue = append(q.queue, at)
 	if !q.busy {
-		q.busy = true
+		q.busy, q.idle = true, make(chan struct{})
 		q.wg.Go(q.work)
+	}
+}
+
+// seeCall takes an event of a tool call. A call that waits for a person is asked about
+// as soon as another one is under way; where all of them wait the run comes to rest,
+// and whoever follows it asks.
+func (q *questions) seeCall(e tenon.Event) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	at := askedAt{e.Run, e.Step}
+	switch e.Kind {
+	case agent.EventDecided:
+		var d agent.Decision
+		if q.a.canAsk() && json.Unmarshal(e.Data, &d) == nil && d.Verdict == tenon.Ask {
+			q.held = append(q.held, at)
+		}
+	case agent.EventDecision, tenon.EventExpired:
+		q.held = slices.DeleteFunc(q.held, func(h askedAt) bool { return h == at })
+		q.queue = slices.DeleteFunc(q.queue, func(h askedAt) bool { return h == at })
+		if stop := q.open[at]; stop != nil {
+			stop(errTakenOff)
+		}
+	case tenon.EventStarted:
+		for _, h := range q.held {
+			q.add(h)
+		}
+		q.held = nil
 	}
 }
 
@@ -89,6 +137,7 @@ func (q *questions) work() {
 		q.mu.Lock()
 		if len(q.queue) == 0 || q.ctx.Err() != nil {
 			q.busy, q.silence = false, q.a.listen(q.ctx, q.h, q.run)
+			close(q.idle)
 			q.mu.Unlock()
 			return
 		}
@@ -124,6 +173,8 @@ func (q *questions) one(ctx context.Context, at askedAt) error {
 		}
 		err := q.a.decideOne(q.ctx, ctx, q.h, at.run, at.step, asked, 0)
 		switch {
+		case err != nil && errors.Is(context.Cause(ctx), errTakenOff) && asked.Kind == agent.AskApproval:
+			return nil // it was decided, by the person a moment ago or by somebody else
 		case err != nil && errors.Is(context.Cause(ctx), errTakenOff):
 			q.a.note("the question has ended without you")
 			return nil

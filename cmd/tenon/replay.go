@@ -9,13 +9,13 @@ import (
 
 func newRunsReplay(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "replay RUN",
+		Use:   "replay [RUN]",
 		Short: "Fold a run's journal again and compare",
 		Long: "Folds the journal of a run again with the logic that wrote it. Every step that was begun must be one that the\n" +
 			"logic asks for at that place. Nothing is carried out: no model is asked, no tool is called. Ends with status 1\n" +
 			"where the two differ. " + refHelp,
 		Example: "  tenon runs replay -1",
-		Args:    args(1, 1, "the run"),
+		Args:    args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withRun(cmd.Context(), opening{}, args, func(h *host.Host, run tenon.Run) error {
 				r, err := h.Replay(cmd.Context(), run.ID)

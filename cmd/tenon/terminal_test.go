@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
@@ -188,5 +190,63 @@ func TestWishesSayWhatIsHandedOver(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// besides is a toolset with a tool that is under way until another one has run, which
+// asks.
+type besides struct {
+	let chan struct{}
+	mu  sync.Mutex
+	got []string
+}
+
+func (b *besides) Tools(context.Context) ([]tenon.Tool, error) {
+	yes, object := true, json.RawMessage(`{"type":"object"}`)
+	return []tenon.Tool{{Remote: "slow", Input: object, Annotations: tenon.Annotations{ReadOnly: &yes}}, {Remote: "write", Input: object}}, nil
+}
+
+func (b *besides) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) {
+	if c.Tool == "write" {
+		close(b.let)
+	} else {
+		select {
+		case <-b.let:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(20 * time.Second):
+			return tenon.ErrorResult("nobody was asked beside this call"), nil
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.got = append(b.got, c.Tool)
+	return &tenon.Result{Content: []tenon.Content{tenon.Text("done")}}, nil
+}
+
+// TestApprovalBesideASlowCall: who sits at the terminal is asked while another call of
+// the turn is under way, and once.
+func TestApprovalBesideASlowCall(t *testing.T) {
+	dir := t.TempDir()
+	steps := filepath.Join(dir, "steps.yaml")
+	if err := os.WriteFile(steps, []byte("steps:\n  - calls: [{name: slow}, {name: write}]\n  - text: Done.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := &besides{let: make(chan struct{})}
+	var out, errs bytes.Buffer
+	a := newApp(stdio{strings.NewReader("y\n"), &out, &errs})
+	a.lookupEnv = func(string) (string, bool) { return "", false }
+	a.inTTY, a.outTTY, a.errTTY = true, true, true
+	h, err := host.Open(t.Context(), host.Config{Home: dir, Model: "script:" + steps, Toolsets: map[string]tenon.Toolset{"disk": b}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	_, err = a.question(t.Context(), h, host.Question{Text: "go"}, false)
+	if err != nil || strings.Join(b.got, " ") != "slow write" && strings.Join(b.got, " ") != "write slow" {
+		t.Errorf("calls %v, %v\n%s", b.got, err, errs.String())
+	}
+	if n := strings.Count(errs.String(), "approval required"); n != 1 || strings.Contains(errs.String(), "nobody was asked") || !strings.Contains(out.String(), "Done.") {
+		t.Errorf("asked %d times:\n%s%s", n, errs.String(), out.String())
 	}
 }
