@@ -35,7 +35,7 @@ func newApprovalsList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printList(a, list, []string{"id", "tool", "question", "until", "arguments"}, func(p host.Approval) []string {
+			return printList(a, list, []string{"id", "tool", "question", "arguments", "until"}, func(p host.Approval) []string {
 				tool, what := p.Server+"."+p.Remote, string(p.Arguments)
 				switch p.Kind {
 				case agent.AskLimit:
@@ -44,7 +44,7 @@ func newApprovalsList(a *app) *cobra.Command {
 				default:
 					what = "asks for " + wanted(p.Requests)
 				}
-				return []string{p.ID, tool, shorten(p.Title, 40), a.when(p.Expires), what}
+				return []string{p.ID, tool, shorten(p.Title, 40), what, a.when(p.Expires)}
 			})
 		},
 	}

@@ -61,10 +61,11 @@ func TestKill(t *testing.T) {
 		f.play(t, kills)
 	}
 	f.resumeLost(t)
+	f.model.check(t)
 	if f.unknown == 0 && kills >= 100 {
 		t.Errorf("no kill met an unsafe call in flight: the test does not test what it should")
 	}
-	t.Logf("%s: %s", time.Since(began).Round(time.Millisecond), f.tally)
+	t.Logf("%s: %s, %d requests to the model (each call has one result)", time.Since(began).Round(time.Millisecond), f.tally, f.model.bodies)
 }
 
 // tally counts what was seen.
@@ -81,19 +82,20 @@ func (n tally) String() string {
 type field struct {
 	*clitest.Shell
 	tally
+	model   *provider
 	effects string
 	known   map[string]bool // runs whose id was seen
 }
 
 func newField(t *testing.T) *field {
 	t.Helper()
-	f := &field{Shell: clitest.NewShell(t, clitest.Build(t, filepath.Join("..", ".."), "./cmd/tenon")), known: map[string]bool{}}
+	f := &field{Shell: clitest.NewShell(t, clitest.Build(t, filepath.Join("..", ".."), "./cmd/tenon"), "KEY=sk-test-0123456789"), model: newProvider(t), known: map[string]bool{}}
 	f.effects = filepath.Join(f.Dir, "effects")
 	f.WriteFile(t, "tenon.yaml", fmt.Sprintf(`version: 1
 servers:
   safe: &server
-    command: %q
-    args: [testserver, --stdio, --effects, %q]
+    command: %[1]q
+    args: [testserver, --stdio, --effects, %[2]q]
     include: [slow, add]
   unsafe: *server
 tools:
@@ -102,29 +104,20 @@ tools:
   unsafe_add: {server: unsafe, remote_name: add, annotations: {read_only: false, idempotent: false}, policy: {approval: always}}
   ask_helper: {kind: agent, agent: helper}
 models:
-  helper: {provider: script, path: helper.yaml}
+  lead: {provider: openai-compatible, model: lead, base_url: "%[3]s/v1", api_key: {env: KEY}}
+  lead_anthropic: {provider: anthropic, model: lead, base_url: "%[3]s/v1", api_key: {env: KEY}}
+  helper: {provider: openai-compatible, model: helper, base_url: "%[3]s/v1", api_key: {env: KEY}}
 agents:
   default: {compaction: {at_tokens: 300, keep_turns: 2, clear_results_at_tokens: 200, keep_results: 1}}
   helper: {model: helper, description: helps}
 limits: {max_turns: 20}
-budgets: {day: {tool_calls: %d}, session: {turns: 100}}
-`, f.Tenon, f.effects, dayCalls))
-	f.WriteFile(t, "helper.yaml", "steps:\n"+helperSteps)
+budgets: {day: {tool_calls: %[4]d}, session: {turns: 100}}
+`, f.Tenon, f.effects, f.model.url, dayCalls))
 	return f
 }
 
 // dayCalls is more than what the runs of a test come to: it is counted.
 const dayCalls = 1_000_000
-
-// helperSteps are what the model of the called agent says: a person is asked in
-// its run, too.
-const helperSteps = `      - text: I see
-        calls:
-          - {name: unsafe_slow, arguments: {ms: 20}}
-          - {name: safe_slow, arguments: {ms: 40}}
-          - {name: unsafe_add, arguments: {a: 1, b: 1}}
-      - {text: helped}
-`
 
 // event is a line of -o jsonl.
 type event struct {
@@ -135,31 +128,8 @@ type event struct {
 	Data json.RawMessage `json:"data"`
 }
 
-// script writes the model of a run: every turn calls a safe and two unsafe tools
-// at once, one turn calls a tool that asks as well.
-func (f *field) script(t *testing.T, n int) string {
-	t.Helper()
-	var b strings.Builder
-	b.WriteString("conversations:\n  - match: <conversation>\n    steps: [{text: the gist of it}]\n  - match: please help\n    steps:\n" + helperSteps + "  - steps:\n")
-	for i := range turns {
-		fmt.Fprintf(&b, "      - text: turn %d\n        delay: 5ms\n        calls:\n", i+1)
-		for j := range 3 {
-			tool := unsafeTool
-			if j == 1 {
-				tool = safeTool
-			}
-			fmt.Fprintf(&b, "          - {name: %s, arguments: {ms: %d}}\n", tool, 10+20*j)
-		}
-		if i+1 == asking {
-			fmt.Fprintf(&b, "          - {name: %s, arguments: {a: %d, b: 1}}\n", askedTool, n)
-		}
-		if i+1 == helping {
-			fmt.Fprintf(&b, "          - {name: %s, arguments: {message: please help}}\n", agentTool)
-		}
-	}
-	b.WriteString("      - text: all done\n")
-	return f.WriteFile(t, fmt.Sprintf("script-%d.yaml", n), b.String())
-}
+// models are the entries that the runs take in turn: two wire formats.
+var models = []string{"lead", "lead_anthropic"}
 
 // life is one process that works on a run, from its start to its end or to the
 // kill.
@@ -221,7 +191,7 @@ func (f *field) live(t *testing.T, kill time.Duration, args ...string) life {
 func (f *field) play(t *testing.T, kills int) {
 	t.Helper()
 	f.runs++
-	args := []string{"run", "--no-input", "--model", "script:" + f.script(t, f.runs), "go"}
+	args := []string{"run", "--no-input", "--model", models[f.runs%len(models)], "go"}
 	run := ""
 	var said []event
 	for range 200 {

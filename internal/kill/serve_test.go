@@ -3,6 +3,7 @@ package kill
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os/exec"
 	"strings"
 	"sync"
@@ -20,9 +21,9 @@ func TestServe(t *testing.T) {
 	s := f.serve(t)
 	var runs []string
 	for i := range 3 {
-		script := "script:" + f.script(t, i)
+		key, model := fmt.Sprint("key", i), models[i%len(models)]
 		hand := func() string {
-			o := f.Run(t, "run", "-c", "tenon.yaml", "-q", "--detach", "--idempotency-key", script, "--yes", "--model", script, "go")
+			o := f.Run(t, "run", "-c", "tenon.yaml", "-q", "--detach", "--idempotency-key", key, "--yes", "--model", model, "go")
 			if o.Status != 0 {
 				t.Fatal(o)
 			}
@@ -41,13 +42,14 @@ func TestServe(t *testing.T) {
 		f.killed++
 		s = f.serve(t)
 	}
-	if again := f.OK(t, "run", "-c", "tenon.yaml", "-q", "--detach", "--idempotency-key", "script:"+f.script(t, 0), "--yes", "go"); strings.TrimSpace(again.Out) != runs[0] {
+	if again := f.OK(t, "run", "-c", "tenon.yaml", "-q", "--detach", "--idempotency-key", "key0", "--yes", "go"); strings.TrimSpace(again.Out) != runs[0] {
 		t.Errorf("after the kills the key leads to run %s, not %s", again.Out, runs[0])
 	}
 	for _, run := range runs {
 		f.OK(t, "runs", "follow", run, "-c", "tenon.yaml")
 		f.check(t, run, nil)
 	}
+	f.model.check(t)
 	if err := s.cmd.Process.Signal(interrupt); err != nil {
 		t.Fatal(err)
 	}
