@@ -60,6 +60,7 @@ func (k *checker) run() {
 		p := "secrets." + name
 		k.oneSource(k.nodes[p], place{path: p}, k.c.Secrets[name])
 		k.secretFile(k.c.Secrets[name], p)
+		k.command(p+".command", k.c.Secrets[name].Command)
 	}
 	for p, ref := range k.secrets {
 		if _, ok := k.c.Secrets[ref.name]; ref.name != "" && !ok {
@@ -67,6 +68,7 @@ func (k *checker) run() {
 			k.bad(p, k.known("secrets"), "no entry of this name in secrets")
 		}
 		k.secretFile(ref, p)
+		k.command(p+".command", ref.Command)
 	}
 	for _, name := range k.order["servers"] {
 		k.server("servers."+name, name, k.c.Servers[name])
@@ -132,6 +134,9 @@ func (k *checker) server(p, name string, s servers.Config) {
 		other = httpKeys
 		if !hasCommand || s.Command == "" && k.nodes[p+".command"].val == "" && k.nodes[p+".command"].tag == "!!str" {
 			k.bad(p+".command", "", "'command' is required for stdio transport")
+		}
+		if s.IsEnabled() && s.Command != "" {
+			k.command(p+".command", []string{s.Command})
 		}
 		k.files(p, name, s)
 	} else {
@@ -241,10 +246,29 @@ func (k *checker) address(p, transport string, s servers.Config, hasURL bool) {
 		if credential {
 			message += ": a credential would go over it unencrypted"
 		}
-		k.note(at, "", "%s", message)
+		k.graded(k.c.Policy.URLs.RequireHTTPS, at, "", "%s", message)
 	}
 	if u != nil && u.User != nil {
-		k.note(at, "use auth: {type: basic, secret: NAME}", "a literal credential in the file")
+		k.graded(k.c.Policy.LiteralSecrets, at, "use auth: {type: basic, secret: NAME}", "a literal credential in the file")
+	}
+}
+
+// graded tells of something as the policy has it: off, warn (also "") or error.
+func (k *checker) graded(grade, path, hint, format string, args ...any) {
+	switch grade {
+	case "error":
+		k.bad(path, hint, format, args...)
+	case "off":
+	default:
+		k.note(path, hint, format, args...)
+	}
+}
+
+// command checks that a program may be started.
+func (k *checker) command(path string, command []string) {
+	allow := k.c.Policy.Commands.Allow
+	if len(allow) > 0 && len(command) > 0 && !slices.Contains(allow, command[0]) {
+		k.bad(path, "policy.commands.allow names them ("+k.c.Origin("policy.commands.allow")+")", "Invalid command '%s'. Supported commands: %s", command[0], strings.Join(allow, ", "))
 	}
 }
 
@@ -254,7 +278,10 @@ func (k *checker) literal(p, expanded string) {
 	if n == nil || n.val != expanded || !looksLikeToken(n.val) {
 		return
 	}
-	k.note(p, "put it into a variable and write ${NAME}", "a literal token in the file")
+	k.graded(k.c.Policy.LiteralSecrets, p, "put it into a variable and write ${NAME}", "a literal token in the file")
+	if k.c.Policy.LiteralSecrets == "off" {
+		return
+	}
 	if f := n.src.path; f != "" {
 		if mode, wide := wideMode(f); wide {
 			k.note(p, "chmod 600 "+n.src.label, "others can read the file that holds it (mode %04o)", mode)
@@ -372,7 +399,7 @@ func (k *checker) model(p, name string, m model.Config) {
 		return
 	}
 	if u, err := url.Parse(m.BaseURL); err == nil && u.Scheme == "http" && !local(u.Hostname()) && k.has(p+".api_key") {
-		k.note(p+".base_url", "", "'base_url' must use https:// (or http:// for localhost): a credential would go over it unencrypted")
+		k.graded(k.c.Policy.URLs.RequireHTTPS, p+".base_url", "", "'base_url' must use https:// (or http:// for localhost): a credential would go over it unencrypted")
 	}
 }
 

@@ -29,6 +29,8 @@ type Config struct {
 	Version int `yaml:"version" default:"1"`
 	// Name of the project.
 	Name string `yaml:"name" default:"folder name"`
+	// Set of other defaults; a written value always wins. strict allows the commands npx, node, uvx and docker only, https, and no literal tokens; the others are those of the systems whose files are read: docs/reference/imports.md.
+	Profile string `yaml:"profile" enum:"default,strict,researchai,holodeck,trustgraph,aidk,knime" default:"default"`
 	// Where to read secrets: name -> env, file or command; never a literal value. A secret is read when something that uses it starts.
 	Secrets map[string]SecretSource `yaml:"secrets"`
 	// MCP servers.
@@ -143,10 +145,13 @@ func names[V any](c *Config, kind string, m map[string]V) []string {
 	return out
 }
 
-// Origin returns "FILE:LINE" of a value, such as servers.github.timeout, or
-// "default" where the file does not say it.
+// Origin returns "FILE:LINE" of a value, such as servers.github.timeout, "profile
+// NAME" where it comes from that, or "default" where nothing says it.
 func (c *Config) Origin(path string) string {
 	if n := c.nodes[path]; n != nil {
+		if n.src.profile {
+			return n.src.label
+		}
 		return fmt.Sprintf("%s:%d", n.src.label, n.line)
 	}
 	if i := strings.LastIndex(path, ".limits."); i > 0 && strings.HasPrefix(path, "agents.") {

@@ -41,12 +41,12 @@ var bounds = map[string][2]float64{
 // come with later versions. They are errors, like unknown ones, because a key
 // that does nothing would be a broken promise.
 var laterKeys = map[string][]string{
-	"config.Config": {"profile", "tool_tables", "tables", "engine", "serve", "mcpServers"},
+	"config.Config": {"tool_tables", "tables", "engine", "serve", "mcpServers"},
 	"servers.Config": {"encoding", "prompts_as_tools", "share",
 		"is_retrieval", "registry_name"},
 	"config.SecretSource": {"keyring", "prompt", "password"},
 	"catalog.Tool":        {"path", "request", "template", "model"},
-	"policy.Config":       {"commands", "urls", "env_unresolved", "literal_secrets"},
+	"policy.URLs":         {"allow_private"},
 	"agent.Config": {"data_inputs", "data_message_prefix",
 		"history", "errors", "response_format"},
 	"config.Store":     {"dsn", "audit", "redact"},

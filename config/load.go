@@ -100,6 +100,8 @@ func build(o Options, files []file) (*Config, error) {
 			dotenv(&source{label: o.label(u), dir: filepath.Dir(u), order: len(files)}, vars, s)
 		}
 	}
+	applyProfile(tree)
+	vars.lax = setting(tree, "policy", "env_unresolved") == "empty"
 	d := &decoder{sink: s, vars: vars, nodes: map[string]*node{}, keyed: map[string]*node{}, order: map[string][]string{},
 		secrets: map[string]SecretSource{}}
 	c := &Config{vars: vars, nodes: d.nodes, order: d.order, secrets: d.secrets, envs: map[string]map[string]string{}}
@@ -113,6 +115,17 @@ func build(o Options, files []file) (*Config, error) {
 	c.fill()
 	c.Warnings = sorted(s.warns)
 	return c, nil
+}
+
+// setting returns the text at a path of the tree, "" where there is none.
+func setting(n *node, path ...string) string {
+	for _, key := range path {
+		n, _ = n.get(key)
+	}
+	if n == nil {
+		return ""
+	}
+	return n.val
 }
 
 // dotenv reads the .env file beside a config file. A line in it that cannot be

@@ -38,6 +38,7 @@ type source struct {
 	order   int
 	foreign bool // the file belongs to another program
 	user    bool // the user's own file
+	profile bool // no file: the defaults of a profile
 }
 
 // node is a YAML node with its aliases expanded, its duplicate keys gone and

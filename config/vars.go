@@ -12,6 +12,8 @@ type variables struct {
 	lookup func(string) (string, bool)
 	dotenv []map[string]string
 	home   string
+	lax    bool // an unset variable is an empty text, with a warning
+	keep   bool // variables stay as they are written
 }
 
 func (v *variables) get(name string) (string, bool) {
@@ -29,7 +31,7 @@ func (v *variables) get(name string) (string, bool) {
 // expand replaces ${VAR}, ${VAR:-default} and $$ in one pass; a $ before
 // anything else stays. It returns "" where a variable cannot be resolved.
 func (v *variables) expand(s string, n *node, path string, sink *sink) string {
-	if !strings.Contains(s, "$") {
+	if v.keep || !strings.Contains(s, "$") {
 		return s
 	}
 	var b strings.Builder
@@ -72,6 +74,8 @@ func (v *variables) expand(s string, n *node, path string, sink *sink) string {
 			b.WriteString(def)
 		case ok:
 			b.WriteString(val)
+		case v.lax:
+			sink.warn(n, path, fmt.Sprintf("environment variable '%s' not found; it is empty", name), "")
 		default:
 			sink.add(n, path, fmt.Sprintf("environment variable '%s' not found", name),
 				fmt.Sprintf("set it, or write ${%s:-default}", name))

@@ -59,6 +59,26 @@ type Config struct {
 	Groups map[string]Block `yaml:"groups" default:"{}"`
 	// What becomes of a tool whose definition, or whose server's command or address, differs from what was pinned at its first use. ask: it is not offered and not called until `tenon tools pins accept`; warn: it is told of; off: nothing is pinned.
 	Pins string `yaml:"pins" enum:"ask,warn,off" default:"ask"`
+	// Which programs may be started.
+	Commands Commands `yaml:"commands"`
+	// Which addresses may be called.
+	URLs URLs `yaml:"urls"`
+	// What a variable that is not set does: error refuses the file; empty makes it an empty text, with a warning.
+	EnvUnresolved string `yaml:"env_unresolved" enum:"error,empty" default:"error"`
+	// What a token does that is written in the file.
+	LiteralSecrets string `yaml:"literal_secrets" enum:"off,warn,error" default:"warn"`
+}
+
+// Commands says which programs may be started. It is held when the file is read.
+type Commands struct {
+	// Commands of servers and secrets, exactly as written; [] any.
+	Allow []string `yaml:"allow" default:"[]"`
+}
+
+// URLs says which addresses may be called. It is held when the file is read.
+type URLs struct {
+	// What an address without encryption does that is not of this machine.
+	RequireHTTPS string `yaml:"require_https" enum:"off,warn,error" default:"warn"`
 }
 
 // Block is one block of per-tool rules. An empty field says nothing: the next

@@ -1,0 +1,89 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// profiles are sets of defaults: a value for each path, where * is every entry of
+// a map. A written value always wins.
+var profiles = map[string][][2]string{
+	"strict": {{"policy.commands.allow", "[npx, node, uvx, docker]"}, {"policy.urls.require_https", "error"}, {"policy.literal_secrets", "error"},
+		{"servers.*.naming.on_collision", "error"}},
+	"researchai": {{"limits.max_turns", "5"}, {"limits.parallel_tools", "1"}, {"policy.env_unresolved", "empty"}, {"servers.*.lifecycle", "eager"},
+		{"servers.*.result_format", "text"}, {"models.*.temperature", "1.0"}, {"models.*.max_tokens", "4096"}},
+	"holodeck": {{"models.*.temperature", "0.3"}, {"models.*.max_tokens", "1000"}},
+	"trustgraph": {{"limits.max_turns", "10"}, {"limits.parallel_tools", "1"}, {"policy.urls.require_https", "off"}, {"tools.*.arguments_mode", "replace"},
+		{"tools.*.validate", "off"}, {"servers.*.lifecycle", "per_call"}, {"agents.*.mode", "react"}, {"agents.*.prompt", "trustgraph"}},
+	"aidk": {{"limits.max_turns", "10"}, {"servers.*.result_format", "structured"}},
+	"knime": {{"limits.max_turns", "25"}, {"limits.parallel_tools", "1"}, {"policy.urls.require_https", "off"}, {"servers.*.naming.replace", "_"},
+		{"servers.*.naming.on_collision", "suffix"}, {"servers.*.schema.types", "simple"}, {"servers.*.lifecycle", "per_call"},
+		{"servers.*.request_timeout", "30s"}},
+}
+
+// applyProfile puts the defaults of the profile that the tree names into the
+// places that say nothing.
+func applyProfile(root *node) {
+	named, _ := root.get("profile")
+	if named == nil || named.kind != scalarNode {
+		return
+	}
+	list := profiles[named.val]
+	if agents, _ := root.get("agents"); agents == nil && slices.ContainsFunc(list, func(p [2]string) bool { return strings.HasPrefix(p[0], "agents.") }) {
+		agents = (&node{kind: mapNode}).adopt(named) // the agent that is there without an entry
+		agents.set("default", (&node{kind: mapNode}).adopt(named))
+		root.set("agents", agents)
+	}
+	src := &source{label: "profile " + named.val, dir: named.src.dir, order: named.src.order, profile: true}
+	for _, p := range list {
+		root.fallback(strings.Split(p[0], "."), parse(src, []byte(p[1]), &sink{}).adopt(named))
+	}
+}
+
+// adopt gives a tree the place of another node, where errors about it are told.
+func (n *node) adopt(at *node) *node {
+	if n.src == nil {
+		n.src = at.src
+	}
+	n.line, n.col = at.line, at.col
+	for _, v := range slices.Concat(n.keys, n.vals) {
+		v.adopt(at)
+	}
+	return n
+}
+
+// fallback sets the value at a path if nothing stands there.
+func (n *node) fallback(path []string, value *node) {
+	if n.kind != mapNode {
+		return
+	}
+	if path[0] == "*" {
+		for _, v := range n.vals {
+			if v.isNull() {
+				*v = node{kind: mapNode, line: v.line, col: v.col, src: v.src}
+			}
+			v.fallback(path[1:], value)
+		}
+		return
+	}
+	v, _ := n.get(path[0])
+	switch {
+	case v != nil && len(path) > 1:
+		v.fallback(path[1:], value)
+	case v != nil:
+	case len(path) == 1:
+		n.set(path[0], value)
+	default:
+		below := &node{kind: mapNode, src: value.src, line: value.line, col: value.col}
+		below.fallback(path[1:], value)
+		if len(below.vals) > 0 {
+			n.set(path[0], below)
+		}
+	}
+}
+
+// set adds a key at the place of its value.
+func (n *node) set(key string, v *node) {
+	n.keys = append(n.keys, &node{tag: "!!str", val: key, line: v.line, col: v.col, src: v.src})
+	n.vals = append(n.vals, v)
+}
