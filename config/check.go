@@ -164,7 +164,7 @@ func (k *checker) server(p, name string, s servers.Config) {
 
 // files checks the working directory and reads the env_file of a process.
 func (k *checker) files(p, name string, s servers.Config) {
-	if !s.IsEnabled() {
+	if !s.IsEnabled() || k.apart {
 		return
 	}
 	if s.Cwd != "" && !folder(s.Cwd) {
@@ -188,7 +188,7 @@ func (k *checker) files(p, name string, s servers.Config) {
 // answers checks what a server gets that asks.
 func (k *checker) answers(p string, s servers.Config) {
 	for i, dir := range s.Roots {
-		if s.IsEnabled() && !folder(dir) {
+		if s.IsEnabled() && !k.apart && !folder(dir) {
 			k.bad(fmt.Sprintf("%s.roots[%d]", p, i), "a root is a folder that the server is told of", "no folder %s", dir)
 		}
 	}
@@ -228,7 +228,7 @@ func (k *checker) address(p, transport string, s servers.Config, hasURL bool) {
 	case !hasURL || s.URL == "" && k.nodes[at].tag == "!!str" && k.nodes[at].val == "":
 		k.bad(at, "", "'url' is required for %s transport", transport)
 		return
-	case s.URL == "" || !s.IsEnabled() && strings.Contains(s.URL, "${"):
+	case s.URL == "" || (k.apart || !s.IsEnabled()) && strings.Contains(s.URL, "${"):
 		return // refused already, or not resolved
 	}
 	scheme := "http"
@@ -311,6 +311,8 @@ func (k *checker) tools() {
 			k.bad(p+".agent", "write kind: agent", "only a tool of kind agent has an agent")
 		}
 		switch _, ok := k.c.Servers[t.Server]; {
+		case !k.has(p+".server") && t.Enabled != nil && !*t.Enabled: // it may be filled in later
+			continue
 		case !k.has(p + ".server"):
 			if n := k.nodes[p]; n != nil && (n.kind == mapNode || n.isNull()) {
 				k.bad(p+".server", k.known("servers"), "'server' is required")
@@ -380,7 +382,7 @@ func (k *checker) model(p, name string, m model.Config) {
 				k.add(k.keyed[p+"."+key], p+"."+key, fmt.Sprintf("'%s' has no effect for provider script", key), "")
 			}
 		}
-		if _, err := os.Stat(m.Path); m.Path != "" && errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(m.Path); m.Path != "" && !k.apart && errors.Is(err, fs.ErrNotExist) {
 			k.bad(p+".path", "", "no file %s", m.Path)
 		}
 	} else if m.Provider != "" && k.has(p+".path") {
@@ -390,6 +392,9 @@ func (k *checker) model(p, name string, m model.Config) {
 		return
 	}
 	m.Name = name
+	if k.apart && strings.Contains(m.BaseURL, "${") {
+		return
+	}
 	if err := m.Check(); err != nil {
 		at, message, ok := strings.Cut(err.Error(), ": ")
 		if !ok || !strings.HasPrefix(at, p) {
@@ -413,12 +418,12 @@ func (k *checker) agent(p string, a agent.Config) {
 	}
 	if k.has(p+".instructions.text") && k.has(p+".instructions.file") {
 		k.bad(p+".instructions.file", "", "'text' and 'file' together: instructions have one of them")
-	} else if f := a.Instructions.File; f != "" {
+	} else if f := a.Instructions.File; f != "" && !k.apart {
 		if _, err := readFile(f, maxBytes); err != nil {
 			k.bad(p+".instructions.file", "", "%s", reason(err))
 		}
 	}
-	if a.Prompt != "" && a.Prompt != agent.PromptDefault && a.Prompt != agent.PromptTrustGraph {
+	if a.Prompt != "" && !k.apart && a.Prompt != agent.PromptDefault && a.Prompt != agent.PromptTrustGraph {
 		if _, err := template(a.Prompt); err != nil {
 			k.bad(p+".prompt", "default, trustgraph, or a file with a text/template", "%s", reason(err))
 		}

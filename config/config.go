@@ -67,6 +67,7 @@ type Config struct {
 	// Warnings are in file order.
 	Warnings []Error `yaml:"-"`
 
+	tree    *node // as written, the files laid over each other
 	vars    *variables
 	nodes   map[string]*node
 	order   map[string][]string

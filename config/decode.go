@@ -82,6 +82,7 @@ type decoder struct {
 	keyed   map[string]*node        // path → key
 	order   map[string][]string     // path of a map of names → its names in file order
 	secrets map[string]SecretSource // path of a value of type secret → what it refers to
+	apart   bool                    // what the file names need not be there
 	off     bool                    // inside a server that is not enabled: nothing is resolved
 }
 

@@ -137,8 +137,7 @@ func isForeign(path string) bool {
 	if err != nil {
 		return false // whoever reads it is told
 	}
-	kind, _ := recognise(parse(&source{}, data, &sink{}))
-	return kind != ""
+	return recognise(parse(&source{}, data, &sink{})) != ""
 }
 
 // replaceFile writes a file so that another program sees the old or the new one.

@@ -1,121 +1,340 @@
 package config
 
-import "strings"
+import (
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
 
-// claudeKeys maps the keys of a server in .mcp.json and mcp.json (Claude,
-// Cursor) to ours; disabled is turned around.
-var claudeKeys = map[string]string{"type": "transport", "command": "command", "args": "args", "env": "env", "url": "url",
-	"headers": "headers", "cwd": "cwd", "envFile": "env_file", "disabled": "enabled", "description": "description"}
+	"github.com/tenonhq/tenon"
+)
+
+// The programs whose files are read.
+const (
+	kindClaude     = "claude"
+	kindCursor     = "cursor"
+	kindVSCode     = "vscode"
+	kindHoloDeck   = "holodeck"
+	kindTrustGraph = "trustgraph"
+	kindAIDK       = "aidk"
+	kindResearchAI = "researchai"
+)
+
+// Kinds returns the values of --from and --to.
+func Kinds() []string {
+	return []string{kindHoloDeck, kindTrustGraph, kindAIDK, kindResearchAI, kindClaude, kindCursor, kindVSCode}
+}
+
+// forms turn the tree of another program's file into ours.
+var forms = map[string]func(*conversion, *node){
+	kindClaude: (*conversion).claude, kindCursor: (*conversion).claude, kindVSCode: (*conversion).vscode, kindHoloDeck: (*conversion).holodeck,
+	kindTrustGraph: (*conversion).trustgraph, kindAIDK: (*conversion).aidk, kindResearchAI: (*conversion).researchai,
+}
+
+// loadable are the forms that are read without an import.
+var loadable = []string{kindClaude, kindVSCode, kindHoloDeck}
 
 // recognise tells by what is in it whose form a file has: "" is tenon.yaml's own.
-func recognise(root *node) (kind string, at *node) {
-	if _, version := root.get("version"); version != nil {
-		return "", nil
+func recognise(root *node) string {
+	has := func(keys ...string) bool {
+		return slices.ContainsFunc(keys, func(k string) bool { v, _ := root.get(k); return v != nil })
 	}
-	if _, at := root.get("mcpServers"); at != nil {
-		return "claude", at
+	if root != nil && root.kind == listNode {
+		return ofEntry(root)
 	}
-	return "", nil
+	if root == nil || root.kind != mapNode || has("version") {
+		return ""
+	}
+	if servers, _ := root.get("mcpServers"); servers != nil {
+		if ofEntry(servers) == kindAIDK {
+			return kindAIDK
+		}
+		return kindClaude
+	}
+	tools, _ := root.get("tools")
+	servers, _ := root.get("servers")
+	switch {
+	case tools != nil && tools.kind == listNode && has("model", "instructions"), has("mcp_servers"):
+		return kindHoloDeck
+	case servers != nil && servers.kind == listNode && slices.ContainsFunc(servers.vals, func(v *node) bool { id, _ := v.get("id"); return id != nil }):
+		return kindResearchAI
+	case has("models", "agents", "tools", "policy", "limits", "secrets", "profile"):
+		return ""
+	case servers != nil && (has("inputs") || slices.ContainsFunc(servers.vals, func(v *node) bool { t, _ := v.get("type"); return t != nil })):
+		return kindVSCode
+	case has("mcp") && has("tool"), has("config") && !has("servers"):
+		return kindTrustGraph
+	}
+	return ofEntry(&node{kind: listNode, vals: []*node{root}})
 }
 
-// foreign turns the tree of another program's file into ours, and returns our
-// own files as they are. A map mcpServers without version is Claude's form.
-// Keys that have no place are warnings there, because the file belongs to
-// another program.
-func foreign(root *node, s *sink) *node {
-	if kind, _ := recognise(root); kind == "" {
+// ofEntry tells whose form the entries of a list or a map have.
+func ofEntry(list *node) string {
+	for _, e := range list.vals {
+		if v, _ := e.get("connection"); v != nil {
+			return kindAIDK
+		}
+		if v, _ := e.get("serverName"); v != nil {
+			return kindAIDK
+		}
+		if v, _ := e.get("mcp-tool"); v != nil {
+			return kindTrustGraph
+		}
+		if t, _ := e.get("type"); t != nil && slices.Contains([]string{"mcp-tool", "mcp", "tool"}, t.val) {
+			return kindTrustGraph
+		}
+	}
+	return ""
+}
+
+// foreign turns the tree of another program's file into ours, and returns our own
+// files as they are. Keys that have no place are warnings there, because the file
+// belongs to another program.
+func foreign(root *node, o Options, s *sink) *node {
+	kind := recognise(root)
+	if list, at := root.get("mcpServers"); kind == "" && list != nil {
+		return ownServers(root, list, at, s)
+	}
+	if kind == "" {
 		return root
 	}
-	list, at := root.get("mcpServers")
+	if !slices.Contains(loadable, kind) {
+		s.add(root, "", "a file of "+kind+" cannot be used as it is", fmt.Sprintf("tenon config import %s --from %s", root.src.label, kind))
+		return &node{kind: mapNode, line: 1, col: 1, src: root.src}
+	}
 	root.src.foreign = true
-	for _, k := range root.keys {
-		if k.val != "mcpServers" && k.val != "$schema" {
-			s.warn(k, k.val, "unknown key; it is not used", "")
-		}
-	}
-	out := &node{kind: mapNode, line: root.line, col: root.col, src: root.src}
-	if list.kind != mapNode {
-		s.add(list, "mcpServers", "must be a map, is "+list.what(), "")
-		return out
-	}
-	servers := &node{kind: mapNode, line: list.line, col: list.col, src: list.src}
-	taken := map[string]*node{}
-	for i, k := range list.keys {
-		name := *k
-		name.val = strings.Map(func(r rune) rune {
-			if r < 0x80 && validName(string(r)) {
-				return r
-			}
-			return '-'
-		}, k.val)
-		if name.val = name.val[:min(len(name.val), 64)]; name.val == "" {
-			name.val = "-"
-		}
-		if taken[name.val] != nil {
-			s.add(k, "mcpServers."+k.val, "the same name as '"+taken[name.val].val+"' once other characters are replaced by -", "")
-			continue
-		}
-		taken[name.val] = k
-		servers.keys = append(servers.keys, &name)
-		servers.vals = append(servers.vals, claudeServer(list.vals[i], k, name.val, s))
-	}
-	key := *at
-	key.val = "servers"
-	out.keys, out.vals = []*node{&key}, []*node{servers}
-	return out
+	root.src.dir = workspace(root.src.dir)
+	c := &conversion{sink: s, kind: kind, direct: true, home: o.Home, dir: root.src.dir}
+	return c.convert(root)
 }
 
-func claudeServer(n, key *node, name string, s *sink) *node {
-	if n.kind != mapNode {
-		return n
-	}
-	out := &node{kind: mapNode, line: n.line, col: n.col, src: n.src}
-	add := func(k, v *node, name string) {
-		at := *k
-		at.val = name
-		out.keys, out.vals = append(out.keys, &at), append(out.vals, v)
-	}
-	if name != key.val {
-		add(key, &node{tag: "!!str", val: key.val, line: key.line, col: key.col, src: key.src}, "title")
-	}
-	for i, k := range n.keys {
-		v, ours := n.vals[i], claudeKeys[k.val]
-		switch {
-		case ours == "":
-			s.warn(k, "servers."+name+"."+k.val, "unknown key; it is not used", "")
-			continue
-		case k.val == "disabled" && v.tag == "!!bool":
-			turned := *v
-			turned.val = map[bool]string{true: "false", false: "true"}[truth(v.val)]
-			v = &turned
-		case k.val == "type" && (v.val == "streamable-http" || v.val == "streamableHttp"):
-			same := *v
-			same.val = "http"
-			v = &same
+// ownServers reads mcpServers in a tenon.yaml like servers, with Claude's keys.
+func ownServers(root, list, at *node, s *sink) *node {
+	c := &conversion{sink: s, kind: kindClaude, out: &node{kind: mapNode, line: root.line, col: root.col, src: root.src}}
+	for i, k := range root.keys {
+		if k.val != "mcpServers" {
+			taken(c.out, k.val, k, root.vals[i])
 		}
-		add(k, v, ours)
 	}
-	return out
+	if own, _ := c.out.get("servers"); own != nil && own.kind != mapNode {
+		return c.out // which is an error already
+	}
+	c.claude(&node{kind: mapNode, src: root.src, keys: []*node{at}, vals: []*node{list}})
+	return c.out
+}
+
+// workspace is the folder of a project, given that of a file that a program keeps
+// in a folder of its own there.
+func workspace(dir string) string {
+	if base := filepath.Base(dir); base == ".vscode" || base == ".cursor" || base == ".claude" {
+		return filepath.Dir(dir)
+	}
+	return dir
+}
+
+// conversion turns another program's file into ours. What has no place in it is
+// never lost without a word: an import keeps it under x-KIND.
+type conversion struct {
+	*sink
+	kind      string
+	direct    bool   // the file is loaded as it is
+	home, dir string // folders that variables stand for
+	out       *node
+	tokens    map[*node]bool // values that are secrets, whatever they look like
+	enabled   []string       // researchai: the servers that are switched on; nil: all
+}
+
+func (c *conversion) convert(root *node) *node {
+	c.out = &node{kind: mapNode, line: root.line, col: root.col, src: root.src}
+	c.tokens = map[*node]bool{}
+	forms[c.kind](c, root)
+	return c.out
+}
+
+// section returns a section of our file, which is made where it is not there yet.
+func (c *conversion) section(name string, at *node) *node {
+	v, _ := c.out.get(name)
+	if v == nil {
+		v = &node{kind: mapNode, line: at.line, col: at.col, src: at.src}
+		c.out.set(name, v)
+	}
+	return v
+}
+
+// taken adds a key of ours whose value stands at v.
+func taken(into *node, key string, k, v *node) {
+	into.keys, into.vals = append(into.keys, like(k, key)), append(into.vals, v)
+}
+
+// like makes a text at the place of another node.
+func like(at *node, s string) *node {
+	return &node{tag: "!!str", val: s, line: at.line, col: at.col, src: at.src}
+}
+
+// unknown reports a key that the other program does not have either.
+func (c *conversion) unknown(k *node, path string) {
+	if c.direct {
+		c.warn(k, path, "unknown key; it is not used", "")
+		return
+	}
+	c.add(k, path, "unknown key", "no key of "+c.kind+"; remove it, or write it under x-"+c.kind+" after the import")
+}
+
+// keep puts what has no place into x-KIND of an entry or of the file.
+func (c *conversion) keep(into, k, v *node, path string) {
+	c.warn(k, "", "kept, not used: "+path, "")
+	if c.direct {
+		c.warns[len(c.warns)-1].Message = "not used: " + path
+	}
+	c.store(into, k, k.val, v)
+}
+
+// store puts a value into x-KIND without a word.
+func (c *conversion) store(into, at *node, key string, v *node) {
+	x, _ := into.get("x-" + c.kind)
+	if x == nil {
+		x = &node{kind: mapNode, line: at.line, col: at.col, src: at.src}
+		taken(into, "x-"+c.kind, at, x)
+	}
+	taken(x, key, at, v)
+}
+
+// note tells of something that is as the person may not expect it.
+func (c *conversion) note(at *node, path, format string, args ...any) {
+	c.warn(at, path, fmt.Sprintf(format, args...), "")
+}
+
+// isMap reports whether a value is a map, and says so where it is not.
+func (c *conversion) isMap(n *node, path string) bool {
+	if n.kind != mapNode {
+		c.add(n, path, "must be a map, is "+n.what(), "")
+	}
+	return n.kind == mapNode
+}
+
+// server adds a server under a name that ours may have, and returns its entry, or
+// nil where what is said about it is no map, or the name is taken.
+func (c *conversion) server(k, v *node, path string) *node {
+	if !c.isMap(v, path) {
+		return nil
+	}
+	name := strings.Map(func(r rune) rune {
+		if r < 0x80 && validName(string(r)) {
+			return r
+		}
+		return '-'
+	}, k.val)
+	if name = name[:min(len(name), 64)]; name == "" {
+		name = "-"
+	}
+	list := c.section("servers", k)
+	if _, other := list.get(name); other != nil {
+		hint := ""
+		if name != k.val {
+			hint = "characters that a name cannot have are replaced by -"
+		}
+		c.add(k, path, "there is a server '"+name+"' already", hint)
+		return nil
+	}
+	e := &node{kind: mapNode, line: k.line, col: k.col, src: k.src}
+	taken(list, name, k, e)
+	if name != k.val {
+		taken(e, "title", k, like(k, k.val))
+	}
+	return e
+}
+
+// supported reports whether our struct has a key.
+func supported[T any](key string) bool {
+	return slices.ContainsFunc(fields(reflect.TypeFor[T]()), func(f field) bool { return f.name == key })
+}
+
+// onlyVariable returns the name in a text that is one variable and nothing else.
+func onlyVariable(s string) string {
+	inner, ok := strings.CutPrefix(s, "${")
+	if !ok || !strings.HasSuffix(inner, "}") {
+		return ""
+	}
+	name, _, _ := strings.Cut(strings.TrimSuffix(inner, "}"), ":-")
+	if !varName(name) {
+		return ""
+	}
+	return name
+}
+
+// editorVariable matches the variables of VS Code and Cursor that ours do not have.
+var editorVariable = regexp.MustCompile(`\$\{(env:[A-Za-z_][A-Za-z0-9_]*|workspaceFolder|workspaceFolderBasename|userHome|pathSeparator|/|input:[^}]*)\}`)
+
+// variables replaces an editor's variables in a value and all that is in it.
+func (c *conversion) variables(v *node) *node {
+	if v.kind == scalarNode && !strings.Contains(v.val, "${") {
+		return v
+	}
+	out := *v
+	out.vals = make([]*node, len(v.vals))
+	for i, e := range v.vals {
+		out.vals[i] = c.variables(e)
+	}
+	if v.kind == scalarNode {
+		out.val = editorVariable.ReplaceAllStringFunc(v.val, func(s string) string {
+			name := s[2 : len(s)-1]
+			switch kind, rest, _ := strings.Cut(name, ":"); {
+			case kind == "env":
+				return "${" + rest + "}"
+			case kind == "input":
+				return "${secret:" + secretName(rest) + "}"
+			case name == "workspaceFolder":
+				return filepath.ToSlash(c.dir)
+			case name == "workspaceFolderBasename":
+				return filepath.Base(c.dir)
+			case name == "userHome":
+				return filepath.ToSlash(c.home)
+			}
+			return "/"
+		})
+	}
+	return &out
+}
+
+// secretName makes a name that an entry of secrets may have.
+func secretName(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < 0x80 && validName(string(r)) {
+			return r
+		}
+		return '-'
+	}, s)
+	return s[:min(len(s), 64)]
 }
 
 // FromJSON makes the change that adds a server, given as an object of mcpServers
-// in .mcp.json. Errors: config, with the place in the JSON; invalid, where
-// something in it has no place in tenon.yaml.
+// in .mcp.json. Errors: config, with the place in the JSON, also where something
+// in it has no place in tenon.yaml.
 func FromJSON(name string, data []byte) (Change, error) {
 	s := &sink{}
-	root := parse(&source{label: "JSON"}, data, s)
-	if root != nil && root.kind != mapNode {
+	src := &source{label: "JSON"}
+	root := parse(src, data, s)
+	switch {
+	case root != nil && root.kind != mapNode:
 		s.add(root, "", "must be a map, is "+root.what(), "")
-	}
-	if root == nil && len(s.errs) == 0 {
-		s.add(&node{src: &source{label: "JSON"}}, "", "is empty", "")
+	case root == nil && len(s.errs) == 0:
+		s.add(&node{src: src}, "", "is empty", "")
 	}
 	if len(s.errs) > 0 {
 		return Change{}, Errors(sorted(s.errs))
 	}
-	entry := claudeServer(root, text(name), name, s)
+	c := &conversion{sink: s, kind: kindClaude, direct: true}
+	entry := &node{kind: mapNode, src: src}
+	c.claudeServer(root, entry, "servers."+name)
 	if list := append(s.errs, s.warns...); len(list) > 0 { // nothing is left out unasked
 		return Change{}, Errors(sorted(list))
 	}
 	return Change{Section: "servers", Name: name, node: entry}, nil
+}
+
+// noKind is the error for a file of which nobody knows whose it is.
+func noKind(label string) error {
+	return tenon.Errorf(tenon.CodeInvalid, "whose form %s has cannot be told by what is in it; name it with --from: %s", label, strings.Join(Kinds(), ", "))
 }

@@ -87,11 +87,11 @@ func build(o Options, files []file) (*Config, error) {
 		switch {
 		case root == nil:
 			root = &node{kind: mapNode, line: 1, col: 1, src: f.src}
-		case root.kind != mapNode && !root.isNull():
+		case root.kind != mapNode && !root.isNull() && recognise(root) == "":
 			s.add(root, "", "must be a map, is "+root.what(), "a file begins with keys such as version, servers, models")
 			root = &node{kind: mapNode, line: 1, col: 1, src: f.src}
 		}
-		root = foreign(root, s)
+		root = foreign(root, o, s)
 		dotenv(f.src, vars, s)
 		tree = overlay(tree, root, "")
 	}
@@ -104,7 +104,7 @@ func build(o Options, files []file) (*Config, error) {
 	vars.lax = setting(tree, "policy", "env_unresolved") == "empty"
 	d := &decoder{sink: s, vars: vars, nodes: map[string]*node{}, keyed: map[string]*node{}, order: map[string][]string{},
 		secrets: map[string]SecretSource{}}
-	c := &Config{vars: vars, nodes: d.nodes, order: d.order, secrets: d.secrets, envs: map[string]map[string]string{}}
+	c := &Config{tree: tree, vars: vars, nodes: d.nodes, order: d.order, secrets: d.secrets, envs: map[string]map[string]string{}}
 	d.decode(tree, place{}, reflect.ValueOf(c).Elem(), field{})
 	top := files[0].src
 	c.File, c.Path, c.Dir = top.label, top.path, top.dir

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -95,6 +96,9 @@ func (n *node) what() string {
 // an error that hides the rest, or nothing but comments in the file.
 func parse(src *source, data []byte, s *sink) *node {
 	at := &node{src: src, line: 1, col: 1}
+	if ext := strings.ToLower(path.Ext(src.label)); ext == ".json" || ext == ".jsonc" {
+		data = withoutComments(data)
+	}
 	if len(data) > maxBytes {
 		s.add(at, "", fmt.Sprintf("the file has more than %d MiB", maxBytes>>20), "")
 		return nil
@@ -134,6 +138,41 @@ func parse(src *source, data []byte, s *sink) *node {
 		return nil
 	}
 	return n
+}
+
+// withoutComments blanks the comments of JSON as editors take it: // and /* */.
+// Every position stays.
+func withoutComments(data []byte) []byte {
+	if !bytes.Contains(data, []byte("/")) {
+		return data
+	}
+	out := bytes.Clone(data)
+	text := false
+	for i := 0; i < len(out); i++ {
+		switch c := out[i]; {
+		case text && c == '\\':
+			i++
+		case c == '"':
+			text = !text
+		case text || c != '/' || i+1 == len(out):
+		case out[i+1] == '/':
+			for ; i < len(out) && out[i] != '\n'; i++ {
+				out[i] = ' '
+			}
+		case out[i+1] == '*':
+			end := bytes.Index(out[i+2:], []byte("*/"))
+			if end < 0 {
+				return data // not closed: an error like any other
+			}
+			for end += i + 4; i < end; i++ {
+				if out[i] != '\n' && out[i] != '\r' {
+					out[i] = ' '
+				}
+			}
+			i--
+		}
+	}
+	return out
 }
 
 // badByte returns the offset of the first byte that YAML refuses, or -1.

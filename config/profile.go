@@ -29,12 +29,13 @@ func applyProfile(root *node) {
 		return
 	}
 	list := profiles[named.val]
+	src := &source{label: "profile " + named.val, dir: named.src.dir, order: named.src.order, profile: true}
+	entry := func() *node { return (&node{kind: mapNode, src: src}).adopt(named) }
 	if agents, _ := root.get("agents"); agents == nil && slices.ContainsFunc(list, func(p [2]string) bool { return strings.HasPrefix(p[0], "agents.") }) {
-		agents = (&node{kind: mapNode}).adopt(named) // the agent that is there without an entry
-		agents.set("default", (&node{kind: mapNode}).adopt(named))
+		agents = entry() // the agent that is there without an entry
+		agents.set("default", entry())
 		root.set("agents", agents)
 	}
-	src := &source{label: "profile " + named.val, dir: named.src.dir, order: named.src.order, profile: true}
 	for _, p := range list {
 		root.fallback(strings.Split(p[0], "."), parse(src, []byte(p[1]), &sink{}).adopt(named))
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -91,6 +92,14 @@ func writeValue(b *strings.Builder, v *node, indent, used int) {
 		b.WriteByte('\n')
 		for _, e := range v.vals {
 			b.WriteString(pad(indent+2) + "-")
+			if e.kind == mapNode && len(e.keys) > 0 && (apart(e) || indent+4+utf8.RuneCountInString(inline(e)) > maxFlow) {
+				var item strings.Builder
+				for i, k := range e.keys {
+					writeKey(&item, k.val, e.vals[i], indent+4)
+				}
+				b.WriteString(" " + item.String()[indent+4:])
+				continue
+			}
 			writeValue(b, e, indent+2, indent+4)
 		}
 	default:
@@ -101,9 +110,12 @@ func writeValue(b *strings.Builder, v *node, indent, used int) {
 	}
 }
 
-// apart reports whether a list of maps has more than one line's worth in it.
+// apart reports whether a value is better read on several lines: a list of maps,
+// a text of several lines anywhere in it.
 func apart(v *node) bool {
-	return v.kind == listNode && len(v.vals) > 0 && v.vals[0].kind == mapNode
+	return v.kind == listNode && len(v.vals) > 0 && v.vals[0].kind == mapNode || slices.ContainsFunc(v.vals, func(e *node) bool {
+		return e.kind == scalarNode && literalBlock(e) || e.kind != scalarNode && apart(e)
+	})
 }
 
 // literalBlock reports whether a text is better read as it is, and can be.

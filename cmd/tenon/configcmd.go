@@ -10,8 +10,8 @@ import (
 )
 
 func newConfig(a *app) *cobra.Command {
-	cmd := group("config", "The configuration: validate, show, schema")
-	cmd.AddCommand(newConfigValidate(a), newConfigShow(a), newConfigSchema(a))
+	cmd := group("config", "The configuration: validate, show, import, export, schema")
+	cmd.AddCommand(newConfigValidate(a), newConfigShow(a), newConfigImport(a), newConfigExport(a), newConfigSchema(a))
 	return cmd
 }
 

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
+)
+
+// maxImport is the most of a file that is read to be imported; config says what is
+// too large.
+const maxImport = 5 << 20
+
+func newConfigImport(a *app) *cobra.Command {
+	var kind, preferences string
+	var extract, write bool
+	cmd := &cobra.Command{
+		Use:   "import [FILE]",
+		Short: "Make a tenon.yaml of another program's configuration",
+		Long: "Reads the MCP servers, and what else there is, of another program's file and prints a tenon.yaml that means the\n" +
+			"same. What has no place in it is kept under x-KIND and told of on stderr; nothing is lost without a word.\n" +
+			"Whose file it is can mostly be told by what is in it. With --write the entries go into the project's tenon.yaml,\n" +
+			"which is written where there is none; a name that is there already is an error. - is stdin.",
+		Example: "  tenon config import .mcp.json --write\n  tenon config import agent.yaml --from holodeck > tenon.yaml\n  tenon config import aidk.json --extract-secrets",
+		Args:    args(0, 1, ""),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			src, err := a.importSource(args, kind)
+			if err != nil {
+				return err
+			}
+			src.Extract = extract
+			if preferences != "" {
+				if src.Enabled, err = enabledServers(preferences); err != nil {
+					return err
+				}
+			}
+			return a.importConfig(cmd.Context(), src, write)
+		},
+	}
+	f := cmd.Flags()
+	f.Var(&enum{&kind, config.Kinds()}, "from", "`PROGRAM` whose form the file has: "+strings.Join(config.Kinds(), ", "))
+	f.BoolVar(&extract, "extract-secrets", false, "put variables in the place of literal tokens, and print the lines that set them on stderr")
+	f.BoolVar(&write, "write", false, "write the entries into tenon.yaml")
+	f.StringVar(&preferences, "preferences", "", "researchai: `FILE` that names the servers that are switched on")
+	return cmd
+}
+
+// researchFiles are where ResearchAI looks for its servers.
+var researchFiles = []string{"config/mcp-servers.json", "config/mcp.json"}
+
+// importSource reads the file that is to be imported.
+func (a *app) importSource(args []string, kind string) (config.Source, error) {
+	src := config.Source{Kind: kind}
+	file := ""
+	switch {
+	case len(args) == 1:
+		file = args[0]
+	case kind == "researchai":
+		if file, _ = a.env("MCP_CONFIG_PATH"); file == "" {
+			i := slices.IndexFunc(researchFiles, func(f string) bool { _, err := os.Stat(f); return err == nil })
+			if i < 0 {
+				return src, tenon.Errorf(tenon.CodeNotFound, "MCP_CONFIG_PATH is not set, and there is neither %s nor %s", researchFiles[0], researchFiles[1])
+			}
+			file = researchFiles[i]
+		}
+	default:
+		return src, tenon.Errorf(tenon.CodeInvalid, "the file to import is missing; see tenon config import --help")
+	}
+	var err error
+	if src.Label = file; file == "-" {
+		src.Label = "stdin"
+		src.Data, err = io.ReadAll(io.LimitReader(a.lines.r, maxImport))
+	} else {
+		src.Path, err = filepath.Abs(file)
+		src.Dir = filepath.Dir(src.Path)
+		var f *os.File
+		if err == nil {
+			f, err = os.Open(file)
+		}
+		if err == nil {
+			src.Data, err = io.ReadAll(io.LimitReader(f, maxImport))
+			_ = f.Close() // it was only read
+		}
+	}
+	if err != nil {
+		return src, tenon.Errorf(tenon.CodeConfig, "%s cannot be read: %w", src.Label, err)
+	}
+	return src, nil
+}
+
+// enabledServers reads ResearchAI's data/mcp-preferences.json.
+func enabledServers(file string) ([]string, error) {
+	var p struct {
+		Enabled []string `json:"enabledServers"`
+	}
+	b, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(b, &p)
+	}
+	if err != nil {
+		return nil, tenon.Errorf(tenon.CodeConfig, "%s is not a file of preferences: %w", file, err)
+	}
+	return append([]string{}, p.Enabled...), nil
+}
+
+func (a *app) importConfig(ctx context.Context, src config.Source, write bool) error {
+	made, err := config.Import(src)
+	if err != nil {
+		return err
+	}
+	for _, n := range made.Notes {
+		a.note("%s", n.Error())
+	}
+	for _, l := range made.Export {
+		a.note("%s", l)
+	}
+	switch {
+	case write:
+		return a.writeImport(ctx, made)
+	case a.isJSON():
+		return a.write(made.JSON())
+	}
+	return a.write(made.YAML())
+}
+
+// writeImport puts the entries into the project's file.
+func (a *app) writeImport(ctx context.Context, made *config.Imported) error {
+	file := a.config
+	if file == "" {
+		file = "tenon.yaml"
+	}
+	o := a.configOptions()
+	if _, err := os.Stat(file); a.config == "" && err == nil {
+		o.File = file
+	}
+	dir, err := filepath.Abs(filepath.Dir(file))
+	if err != nil {
+		return tenon.Errorf(tenon.CodeInvalid, "the folder of %s is not known: %w", file, err)
+	}
+	if o.File == "" {
+		o.File = file
+	}
+	changes, left := made.Changes(dir)
+	cfg, err := config.Edit(ctx, o, config.Edits{Changes: changes, Create: true})
+	if err != nil {
+		return err
+	}
+	for _, l := range left {
+		a.note("not written into %s, which has its own: %s", cfg.File, l)
+	}
+	var names []string
+	for _, c := range changes {
+		if c.Section == "servers" {
+			names = append(names, c.Name)
+		}
+	}
+	return a.did(map[string]any{"file": cfg.File, "servers": append([]string{}, names...), "not_written": append([]string{}, left...)},
+		"Imported into %s: %s", cfg.File, strings.Join(names, ", "))
+}
+
+func newConfigExport(a *app) *cobra.Command {
+	var kind string
+	var strict bool
+	cmd := &cobra.Command{
+		Use:   "export --to PROGRAM",
+		Short: "Write the configuration in another program's form",
+		Long: "Prints the configuration as another program has it: as it is written, variables unresolved. What that form cannot\n" +
+			"hold is told of on stderr; with --strict that is an error (status 2), and nothing is printed.",
+		Example: "  tenon config export --to claude > .mcp.json\n  tenon config export --to holodeck > agent.yaml",
+		Args:    args(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if kind == "" {
+				return usage(cmd, "--to is missing: %s", strings.Join(config.Kinds(), ", "))
+			}
+			cfg, err := config.Load(cmd.Context(), a.configOptions())
+			if err != nil {
+				return err
+			}
+			data, missing, err := cfg.Export(kind)
+			if err != nil {
+				return err
+			}
+			for _, m := range missing {
+				a.note("%s", m.Error())
+			}
+			if strict && len(missing) > 0 {
+				return reported{tenon.Errorf(tenon.CodeInvalid, "%s cannot hold %s", kind, plural(len(missing), "value"))}
+			}
+			return a.write(data)
+		},
+	}
+	cmd.Flags().Var(&enum{&kind, config.Kinds()}, "to", "`PROGRAM` whose form is written: "+strings.Join(config.Kinds(), ", "))
+	cmd.Flags().BoolVar(&strict, "strict", false, "fail where something cannot be written")
+	return cmd
+}

@@ -1,0 +1,306 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+)
+
+// Source is another program's file that is to be imported.
+type Source struct {
+	Label   string // as errors name it
+	Path    string // absolute; "" for stdin
+	Dir     string // folder that its variables mean by the workspace
+	Data    []byte
+	Kind    string   // one of [Kinds]; "": told by what is in it
+	Extract bool     // literal tokens become references to variables
+	Enabled []string // researchai: ids of the servers that are switched on; nil: as the file says
+	Home    string   // "": the user's
+}
+
+// Imported is a tenon.yaml made of another program's file.
+type Imported struct {
+	Kind string
+	// Notes are what a person should know: what was kept without use, what is not as
+	// it was.
+	Notes []Error
+	// Export are the lines that set the variables which stand for extracted tokens.
+	Export []string
+
+	root *node
+}
+
+// Import turns another program's file into a tenon.yaml. Variables stay as they are
+// written, and nothing that they or the file name has to be there. The error is
+// [Errors] with everything that is wrong, or a *tenon.Error of code invalid, where
+// the form is not known.
+func Import(src Source) (*Imported, error) {
+	o, err := Options{Home: src.Home, Dir: src.Dir, NoUser: true}.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &sink{}
+	root := parse(&source{label: src.Label, path: src.Path, dir: o.Dir}, src.Data, s)
+	if len(s.errs) > 0 {
+		return nil, Errors(sorted(s.errs))
+	}
+	if src.Kind == "" {
+		src.Kind = recognise(root)
+	}
+	switch {
+	case root == nil:
+		return nil, tenon.Errorf(tenon.CodeInvalid, "%s is empty", src.Label)
+	case forms[src.Kind] == nil:
+		return nil, noKind(src.Label)
+	}
+	c := &conversion{sink: s, kind: src.Kind, home: o.Home, dir: workspace(o.Dir), enabled: src.Enabled}
+	out := &Imported{Kind: src.Kind, root: c.convert(root)}
+	if src.Extract {
+		out.Export = c.extract()
+	}
+	if len(s.errs) == 0 {
+		c.validate()
+	}
+	if len(s.errs) > 0 {
+		return nil, Errors(sorted(s.errs))
+	}
+	out.Notes = sorted(s.warns)
+	return out, nil
+}
+
+// validate reads what the conversion came to as a tenon.yaml is read. What it warns
+// of the file says itself when it is used.
+func (c *conversion) validate() {
+	s := &sink{}
+	root := c.out.clone()
+	applyProfile(root)
+	d := &decoder{sink: s, vars: &variables{keep: true, lookup: func(string) (string, bool) { return "", false }, home: c.home}, nodes: map[string]*node{},
+		keyed: map[string]*node{}, order: map[string][]string{}, secrets: map[string]SecretSource{}, apart: true}
+	cfg := &Config{vars: d.vars, nodes: d.nodes, order: d.order, secrets: d.secrets, envs: map[string]map[string]string{}}
+	d.decode(root, place{}, reflect.ValueOf(cfg).Elem(), field{})
+	(&checker{decoder: d, c: cfg, root: root}).run()
+	c.errs = append(c.errs, s.errs...)
+}
+
+// YAML returns the file as text.
+func (i *Imported) YAML() []byte {
+	head := "# Imported by tenon from a file of " + i.Kind + ". Check it with: tenon config validate\n"
+	return append([]byte(head), encode(i.file())...)
+}
+
+// file is the whole tree, with the version of the format, in the order of the
+// reference.
+func (i *Imported) file() *node {
+	root := &node{kind: mapNode}
+	root.put("version", &node{tag: "!!int", val: "1"})
+	for _, f := range fields(reflect.TypeFor[Config]()) {
+		if v, _ := i.root.get(f.name); v != nil {
+			root.put(f.name, v)
+		}
+	}
+	for j, k := range i.root.keys {
+		root.put(k.val, i.root.vals[j])
+	}
+	return root
+}
+
+// asJSON writes a tree as JSON. Numbers keep their digits, keys their order.
+func asJSON(n *node) []byte {
+	var b, nice bytes.Buffer
+	(&decoder{sink: &sink{}}).json(&b, n, place{})
+	if json.Indent(&nice, b.Bytes(), "", "  ") != nil {
+		return b.Bytes() // never: it was just made
+	}
+	return append(nice.Bytes(), '\n')
+}
+
+// JSON returns the file as one JSON object, which is YAML, too.
+func (i *Imported) JSON() []byte { return asJSON(i.file()) }
+
+// Changes returns what adds the entries of the file to a tenon.yaml that is in the
+// folder dir, and what a file that has entries already cannot take over. An entry
+// whose name is taken there is an error of [Edit].
+func (i *Imported) Changes(dir string) (list []Change, left []string) {
+	i.move(dir)
+	for j, k := range i.root.keys {
+		v := i.root.vals[j]
+		if v.kind != mapNode || !namedMaps[k.val] && !strings.HasPrefix(k.val, "x-") {
+			left = append(left, k.val+": "+inline(v))
+			continue
+		}
+		for n, name := range v.keys {
+			list = append(list, Change{Section: k.val, Name: name.val, Add: true, node: v.vals[n]})
+		}
+	}
+	return list, left
+}
+
+// move makes relative paths mean the same in a file that lies in another folder.
+func (i *Imported) move(dir string) {
+	from := i.root.src.dir
+	rel, err := filepath.Rel(dir, from)
+	if err != nil || rel == "." || i.root.src.path == "" {
+		return
+	}
+	path := func(n *node, keys ...string) {
+		for _, key := range keys[:len(keys)-1] {
+			if n, _ = n.get(key); n == nil {
+				return
+			}
+		}
+		key := keys[len(keys)-1]
+		if v, _ := n.get(key); v != nil && v.kind == scalarNode && v.val != "" && !filepath.IsAbs(v.val) && !strings.HasPrefix(v.val, "~") && !strings.HasPrefix(v.val, "$") {
+			n.put(key, like(v, filepath.ToSlash(filepath.Join(rel, v.val))))
+		}
+	}
+	if servers, _ := i.root.get("servers"); servers != nil {
+		for _, e := range servers.vals {
+			command, at := e.get("command")
+			if cwd, _ := e.get("cwd"); command != nil && cwd == nil {
+				taken(e, "cwd", at, like(at, filepath.ToSlash(rel)))
+			} else {
+				path(e, "cwd")
+			}
+			path(e, "env_file")
+		}
+	}
+	if agents, _ := i.root.get("agents"); agents != nil {
+		for _, e := range agents.vals {
+			path(e, "instructions", "file")
+			path(e, "response_format", "file")
+		}
+	}
+}
+
+// extract puts variables in the place of literal tokens and returns the lines that
+// set them.
+func (c *conversion) extract() []string {
+	var lines []string
+	seen := map[string]bool{}
+	export := func(name, value string) string {
+		name = variableName(name)
+		if !seen[name] {
+			lines = append(lines, "export "+name+"='"+strings.ReplaceAll(value, "'", `'\''`)+"'")
+		}
+		seen[name] = true
+		return name
+	}
+	secret := func(at *node, name, value string) *node {
+		name = strings.ToLower(variableName(name))
+		from := &node{kind: mapNode, line: at.line, col: at.col, src: at.src}
+		taken(from, "env", at, like(at, export(name, value)))
+		secrets := c.section("secrets", at)
+		if _, there := secrets.get(name); there == nil {
+			taken(secrets, name, at, from)
+		}
+		return like(at, name)
+	}
+	isToken := func(v *node) bool {
+		return v.kind == scalarNode && (c.tokens[v] || v.tag == "!!str" && looksLikeToken(v.val))
+	}
+	each := func(section string, do func(name string, e *node)) {
+		if list, _ := c.out.get(section); list != nil && list.kind == mapNode {
+			for i, k := range list.keys {
+				if list.vals[i].kind == mapNode {
+					do(k.val, list.vals[i])
+				}
+			}
+		}
+	}
+	each("servers", func(name string, e *node) {
+		env, _ := e.get("env")
+		for i := 0; env != nil && i < len(env.keys) && i < len(env.vals); i++ {
+			if v := env.vals[i]; isToken(v) {
+				env.vals[i] = like(v, "${"+export(env.keys[i].val, v.val)+"}")
+			}
+		}
+		headers, _ := e.get("headers")
+		for i := 0; headers != nil && headers.kind == mapNode && i < len(headers.vals); i++ {
+			k, v := headers.keys[i], headers.vals[i]
+			if !isToken(v) {
+				continue
+			}
+			auth, _ := e.get("auth")
+			token, bearer := strings.CutPrefix(v.val, "Bearer ")
+			switch {
+			case auth != nil:
+				headers.vals[i] = like(v, "${"+export(name+"_"+k.val, v.val)+"}")
+				continue
+			case bearer && strings.EqualFold(k.val, "Authorization"):
+				taken(e, "auth", k, authOf(v, "bearer", "", secret(v, name+"_token", token)))
+			default:
+				taken(e, "auth", k, authOf(v, "api_key", k.val, secret(v, name+"_token", v.val)))
+			}
+			headers.keys, headers.vals = append(headers.keys[:i:i], headers.keys[i+1:]...), append(headers.vals[:i:i], headers.vals[i+1:]...)
+			i--
+		}
+		if headers != nil && headers.kind == mapNode && len(headers.keys) == 0 {
+			e.remove("headers")
+		}
+	})
+	each("models", func(name string, e *node) {
+		if v, _ := e.get("api_key"); v != nil && isToken(v) {
+			e.put("api_key", secret(v, name+"_key", v.val))
+		}
+		if headers, _ := e.get("headers"); headers != nil && headers.kind == mapNode {
+			for i, v := range headers.vals {
+				if isToken(v) {
+					headers.vals[i] = like(v, "${"+export(name+"_"+headers.keys[i].val, v.val)+"}")
+				}
+			}
+		}
+	})
+	// What was put elsewhere is no literal any more.
+	c.warns = deleteLiteral(c.warns)
+	return lines
+}
+
+// deleteLiteral takes the warnings about literal tokens out of a list.
+func deleteLiteral(list []Error) []Error {
+	var out []Error
+	for _, w := range list {
+		if !strings.HasPrefix(w.Message, "a literal token") {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// clone copies a tree.
+func (n *node) clone() *node {
+	out := *n
+	out.keys, out.vals = slices.Clone(n.keys), make([]*node, len(n.vals))
+	for i, v := range n.vals {
+		out.vals[i] = v.clone()
+	}
+	return &out
+}
+
+// remove takes a key out of a map.
+func (n *node) remove(key string) {
+	for i, k := range n.keys {
+		if k.val == key {
+			n.keys, n.vals = append(n.keys[:i:i], n.keys[i+1:]...), append(n.vals[:i:i], n.vals[i+1:]...)
+			return
+		}
+	}
+}
+
+// variableName makes the name of a variable.
+func variableName(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < 0x80 && (r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z') {
+			return r
+		}
+		return '_'
+	}, strings.ToUpper(s))
+	if s == "" || s[0] >= '0' && s[0] <= '9' {
+		s = "_" + s
+	}
+	return s
+}
