@@ -70,6 +70,13 @@ func (k *checker) run() {
 		k.secretFile(ref, p)
 		k.command(p+".command", ref.Command)
 	}
+	for p, n := range k.late {
+		for _, m := range secretVariable.FindAllStringSubmatch(n.val, -1) {
+			if _, ok := k.c.Secrets[m[1]]; !ok && !k.apart {
+				k.bad(p, k.known("secrets"), "no entry '%s' in secrets", m[1])
+			}
+		}
+	}
 	for _, name := range k.order["servers"] {
 		k.server("servers."+name, name, k.c.Servers[name])
 	}

@@ -31,7 +31,7 @@ type Config struct {
 	Name string `yaml:"name" default:"folder name"`
 	// Set of other defaults; a written value always wins. strict allows the commands npx, node, uvx and docker only, https, and no literal tokens; the others are those of the systems whose files are read: docs/reference/imports.md.
 	Profile string `yaml:"profile" enum:"default,strict,researchai,holodeck,trustgraph,aidk,knime" default:"default"`
-	// Where to read secrets: name -> env, file or command; never a literal value. A secret is read when something that uses it starts.
+	// Where to read secrets: name -> env, file, command, keyring or prompt; never a literal value. A server's `env`, `headers` and `args` take one as `${secret:NAME}`. A secret is read when something that uses it starts.
 	Secrets map[string]SecretSource `yaml:"secrets"`
 	// MCP servers.
 	Servers map[string]servers.Config `yaml:"servers"`
@@ -72,11 +72,14 @@ type Config struct {
 	nodes   map[string]*node
 	order   map[string][]string
 	secrets map[string]SecretSource
+	late    map[string]*node  // path → a text with secrets in it
+	ring    Ring              // nil: that of the system
+	given   *given            // what was asked for
 	envs    map[string]map[string]string // server → what its env_file holds
 }
 
 // SecretSource says where the value of a secret is read: exactly one of its
-// keys is set.
+// keys is set, but for Password, which goes with Prompt.
 type SecretSource struct {
 	// Environment variable.
 	Env string `yaml:"env"`
@@ -84,6 +87,12 @@ type SecretSource struct {
 	File string `yaml:"file"`
 	// Program and arguments; the value is the first line of its output. Never through a shell.
 	Command []string `yaml:"command"`
+	// SERVICE/USER in the system's keyring.
+	Keyring string `yaml:"keyring"`
+	// What to ask for on a terminal, once; the answer is kept in the system's keyring where there is one.
+	Prompt string `yaml:"prompt"`
+	// prompt: what is typed is not shown.
+	Password bool `yaml:"password" default:"false"`
 
 	name string // a reference to an entry of secrets instead
 }
@@ -190,6 +199,9 @@ func (c *Config) Server(ctx context.Context, name string) (servers.Config, error
 			env[k] = v
 		}
 		s.Env = env
+	}
+	if err := c.fillSecrets(ctx, name, &s); err != nil {
+		return s, err
 	}
 	for key, into := range map[string]*tenon.Secret{"secret": &s.Auth.Secret, "client_secret": &s.Auth.ClientSecret} {
 		path := "servers." + name + ".auth." + key

@@ -82,6 +82,7 @@ type decoder struct {
 	keyed   map[string]*node        // path → key
 	order   map[string][]string     // path of a map of names → its names in file order
 	secrets map[string]SecretSource // path of a value of type secret → what it refers to
+	late    map[string]*node        // path → a text with ${secret:NAME} in it
 	apart   bool                    // what the file names need not be there
 	off     bool                    // inside a server that is not enabled: nothing is resolved
 }
@@ -264,6 +265,9 @@ func (d *decoder) text(n *node, p place, v reflect.Value, f field) {
 		return
 	}
 	s := n.val
+	if secretVariable.MatchString(s) && d.withSecret(n, p) {
+		return
+	}
 	if expands[p.pattern] && !d.off {
 		s = d.vars.expand(s, n, p.path, d.sink)
 	}
@@ -395,7 +399,7 @@ func (d *decoder) size(n *node, p place, v reflect.Value) {
 // object inline. The value itself stays empty until it is asked for. What is
 // written is never repeated in a message, because it may be the secret itself.
 func (d *decoder) secret(n *node, p place) {
-	const hint = "write {env: VARIABLE}, {file: PATH}, {command: [PROGRAM, ARG]} or the name of an entry of secrets"
+	const hint = "write {env: VARIABLE}, {file: PATH}, {command: [PROGRAM, ARG]}, {keyring: SERVICE/USER}, {prompt: TEXT} or the name of an entry of secrets"
 	switch {
 	case n.kind == mapNode:
 		var s SecretSource
@@ -424,12 +428,19 @@ func (d *decoder) oneSource(n *node, p place, s SecretSource) {
 	}
 	count := 0
 	for _, k := range n.keys {
-		if slices.Contains([]string{"env", "file", "command"}, k.val) {
+		if slices.Contains(secretKinds, k.val) {
 			count++
 		}
 	}
 	if count != 1 && !d.failed(n) {
-		d.add(n, p.path, "a secret has one of 'env', 'file' and 'command'", "")
+		d.add(n, p.path, "a secret has one of 'env', 'file', 'command', 'keyring' and 'prompt'", "")
+	}
+	if at, key := n.get("password"); at != nil && s.Prompt == "" {
+		d.add(key, p.path+".password", "'password' has no effect without 'prompt'", "")
+	}
+	if service, user, ok := strings.Cut(s.Keyring, "/"); s.Keyring != "" && (!ok || service == "" || user == "") {
+		at, _ := n.get("keyring")
+		d.add(at, p.path+".keyring", "not of the form SERVICE/USER", "")
 	}
 	if s.Command != nil && len(s.Command) == 0 {
 		at, _ := n.get("command")

@@ -20,6 +20,8 @@ type Options struct {
 	NoUser bool      // leave the user's own file and .env out
 	// LookupEnv replaces os.LookupEnv.
 	LookupEnv func(name string) (string, bool)
+	// Keyring replaces the system's, where secrets with `keyring` and `prompt` are.
+	Keyring Ring
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -46,7 +48,7 @@ func (o Options) withDefaults() (Options, error) {
 
 var (
 	ownNames     = []string{"tenon.yaml", "tenon.yml"}
-	foreignNames = []string{".mcp.json", "mcp.json"}
+	foreignNames = []string{"agent.yaml", ".mcp.json", "mcp.json", ".vscode/mcp.json"}
 )
 
 // choose returns the file to read: a path, "-" for stdin, or "" where there is
@@ -69,8 +71,8 @@ func (o Options) choose() (path string, found bool) {
 		}
 	}
 	for _, name := range foreignNames {
-		if p := filepath.Join(o.Dir, name); isFile(p) {
-			return p, true
+		if p := filepath.Join(o.Dir, filepath.FromSlash(name)); isFile(p) && (name != "agent.yaml" || isForeign(p)) {
+			return p, true // other programs have an agent.yaml, too
 		}
 	}
 	return "", false

@@ -80,7 +80,7 @@ func (c *conversion) validate() {
 	root := c.out.clone()
 	applyProfile(root)
 	d := &decoder{sink: s, vars: &variables{keep: true, lookup: func(string) (string, bool) { return "", false }, home: c.home}, nodes: map[string]*node{},
-		keyed: map[string]*node{}, order: map[string][]string{}, secrets: map[string]SecretSource{}, apart: true}
+		keyed: map[string]*node{}, order: map[string][]string{}, secrets: map[string]SecretSource{}, late: map[string]*node{}, apart: true}
 	cfg := &Config{vars: d.vars, nodes: d.nodes, order: d.order, secrets: d.secrets, envs: map[string]map[string]string{}}
 	d.decode(root, place{}, reflect.ValueOf(cfg).Elem(), field{})
 	(&checker{decoder: d, c: cfg, root: root}).run()

@@ -19,6 +19,13 @@ var expands = map[string]bool{
 	"servers.NAME.roots[]": true,
 }
 
+// takeSecrets holds the patterns of the values in which ${secret:NAME} stands for
+// a secret. What is written in a command or an address would be seen by others.
+var takeSecrets = map[string]bool{"servers.NAME.env.NAME": true, "servers.NAME.headers.NAME": true, "servers.NAME.args[]": true}
+
+// secretKinds are the places that a secret is read from.
+var secretKinds = []string{"env", "file", "command", "keyring", "prompt"}
+
 // isPath holds the patterns of the values that are paths: ~/ is the home
 // folder, and a relative path is relative to the folder of its file.
 var isPath = map[string]bool{
@@ -41,10 +48,9 @@ var bounds = map[string][2]float64{
 // come with later versions. They are errors, like unknown ones, because a key
 // that does nothing would be a broken promise.
 var laterKeys = map[string][]string{
-	"config.Config": {"tool_tables", "tables", "engine", "serve", "mcpServers"},
+	"config.Config": {"tool_tables", "tables", "engine", "serve"},
 	"servers.Config": {"encoding", "prompts_as_tools", "share",
 		"is_retrieval", "registry_name"},
-	"config.SecretSource": {"keyring", "prompt", "password"},
 	"catalog.Tool":        {"path", "request", "template", "model"},
 	"policy.URLs":         {"allow_private"},
 	"agent.Config": {"data_inputs", "data_message_prefix",

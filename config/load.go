@@ -17,7 +17,8 @@ import (
 //
 // The file is the one that o.File names, else TENON_CONFIG; else tenon.yaml or
 // tenon.yml in the working folder or its parents up to the home folder or a
-// repository root; else .mcp.json or mcp.json in the working folder. The user's
+// repository root; else agent.yaml (HoloDeck's), .mcp.json, mcp.json or
+// .vscode/mcp.json in the working folder. The user's
 // own config.yaml lies below it.
 func Load(ctx context.Context, o Options) (*Config, error) {
 	o, err := o.withDefaults()
@@ -103,8 +104,8 @@ func build(o Options, files []file) (*Config, error) {
 	applyProfile(tree)
 	vars.lax = setting(tree, "policy", "env_unresolved") == "empty"
 	d := &decoder{sink: s, vars: vars, nodes: map[string]*node{}, keyed: map[string]*node{}, order: map[string][]string{},
-		secrets: map[string]SecretSource{}}
-	c := &Config{tree: tree, vars: vars, nodes: d.nodes, order: d.order, secrets: d.secrets, envs: map[string]map[string]string{}}
+		secrets: map[string]SecretSource{}, late: map[string]*node{}}
+	c := &Config{tree: tree, vars: vars, nodes: d.nodes, order: d.order, secrets: d.secrets, late: d.late, ring: o.Keyring, given: &given{}, envs: map[string]map[string]string{}}
 	d.decode(tree, place{}, reflect.ValueOf(c).Elem(), field{})
 	top := files[0].src
 	c.File, c.Path, c.Dir = top.label, top.path, top.dir

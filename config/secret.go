@@ -37,7 +37,9 @@ func (c *Config) Resolve(ctx context.Context, name string) (tenon.Secret, error)
 }
 
 func (c *Config) resolve(ctx context.Context, s SecretSource, path string) (tenon.Secret, error) {
+	key := path
 	if s.name != "" {
+		key = "secrets." + s.name
 		s = c.Secrets[s.name]
 	}
 	fail := func(err error, format string, args ...any) (tenon.Secret, error) {
@@ -68,6 +70,17 @@ func (c *Config) resolve(ctx context.Context, s SecretSource, path string) (teno
 			return fail(err, "command '%s': %s", s.Command[0], err)
 		case v == "":
 			return fail(nil, "command '%s' printed nothing", s.Command[0])
+		}
+		return tenon.NewSecret(v), nil
+	case s.Keyring != "" || s.Prompt != "":
+		v, err := c.fromKeyring(s, key)
+		switch {
+		case err != nil:
+			return fail(err, "the keyring cannot be read: %s", err)
+		case v == "" && s.Prompt != "":
+			return fail(nil, "'%s' has not been asked for yet; run tenon servers test on a terminal", s.Prompt)
+		case v == "":
+			return fail(nil, "the system's keyring has no entry %s", s.Keyring)
 		}
 		return tenon.NewSecret(v), nil
 	}

@@ -90,6 +90,17 @@ func (c *Config) Variables(path string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
+// SecretRefs returns the names of the secrets that stand in the text at a path.
+func (c *Config) SecretRefs(path string) []string {
+	var names []string
+	if n := c.late[path]; n != nil {
+		for _, m := range secretVariable.FindAllStringSubmatch(n.val, -1) {
+			names = append(names, m[1])
+		}
+	}
+	return names
+}
+
 // URLTransports returns the values of servers.NAME.transport that go with a URL.
 func URLTransports() []string {
 	f, _ := reflect.TypeFor[servers.Config]().FieldByName("Transport") // a test holds it

@@ -14,6 +14,8 @@ type variables struct {
 	home   string
 	lax    bool // an unset variable is an empty text, with a warning
 	keep   bool // variables stay as they are written
+	// secret gives the value of ${secret:NAME}; nil: it stays as it is written.
+	secret func(name string) string
 }
 
 func (v *variables) get(name string) (string, bool) {
@@ -64,6 +66,14 @@ func (v *variables) expand(s string, n *node, path string, sink *sink) string {
 		}
 		name, def, hasDef := strings.Cut(s[2:end], ":-")
 		s = s[end+1:]
+		if secret, ok := strings.CutPrefix(name, "secret:"); ok && validName(secret) && !hasDef {
+			if v.secret == nil {
+				b.WriteString("${" + name + "}")
+			} else {
+				b.WriteString(v.secret(secret))
+			}
+			continue
+		}
 		val, ok := v.get(name)
 		switch {
 		case !varName(name):

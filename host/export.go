@@ -153,6 +153,9 @@ func (h *Host) learnSecrets(ctx context.Context) error {
 		}
 		c, err := h.config.Server(ctx, name)
 		h.redactor.Add(c.Auth.Secret)
+		for _, v := range c.Secrets {
+			h.redactor.Add(v)
+		}
 		errs = append(errs, err)
 	}
 	for _, name := range h.config.ModelNames() {

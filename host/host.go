@@ -202,6 +202,9 @@ func (h *Host) openServers() error {
 			Resolve: func(ctx context.Context) (servers.Config, error) {
 				c, err := h.config.Server(ctx, name)
 				h.redactor.Add(c.Auth.Secret)
+				for _, v := range c.Secrets {
+					h.redactor.Add(v)
+				}
 				h.redactor.Add(c.Auth.ClientSecret)
 				return c, err
 			}})

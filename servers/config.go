@@ -160,6 +160,10 @@ type Config struct {
 	Roots []string `yaml:"roots" default:"[]"`
 	// Rules for the tools of this server; stands above `policy.defaults`.
 	Policy policy.Block `yaml:"policy"`
+
+	// Secrets are the values that came from secrets into Env, Headers and Args, for
+	// whoever masks them.
+	Secrets []tenon.Secret `yaml:"-"`
 }
 
 // Auth says how to sign in to a server with a URL.

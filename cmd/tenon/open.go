@@ -80,6 +80,9 @@ func (a *app) hostConfig(ctx context.Context, o opening) (host.Config, error) {
 		if err := a.consent(ctx, cfg); err != nil {
 			return none, err
 		}
+		if err := a.askSecrets(ctx, cfg); err != nil {
+			return nil, err
+		}
 	}
 	if o.set != nil {
 		o.set(cfg)

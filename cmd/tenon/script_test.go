@@ -36,9 +36,14 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// npx appends its arguments and process id to npx.log in its working folder.
+// npx appends its arguments, process id and the name of its working folder to
+// npx.log in there.
 func npx() {
-	line, err := json.Marshal(map[string]any{"argv": os.Args[1:], "pid": os.Getpid()})
+	dir, err := os.Getwd()
+	var line []byte
+	if err == nil {
+		line, err = json.Marshal(map[string]any{"argv": os.Args[1:], "pid": os.Getpid(), "cwd": filepath.Base(dir)})
+	}
 	if err == nil {
 		var f *os.File
 		if f, err = os.OpenFile("npx.log", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
@@ -86,6 +91,7 @@ func TestScript(t *testing.T) {
 			"providers": cmdProviders,
 			"await":     cmdAwait,
 			"samelen":   cmdSamelen,
+			"samejson":  cmdSamejson,
 			"capture":   cmdCapture,
 			"bytes":     cmdBytes,
 
@@ -158,6 +164,19 @@ func cmdSamelen(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[1])), &b))
 	if len(a) != len(b) || len(a) == 0 {
 		ts.Fatalf("%d and %d elements", len(a), len(b))
+	}
+}
+
+// cmdSamejson checks that two files hold the same JSON value: samejson FILE FILE
+func cmdSamejson(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: samejson FILE FILE")
+	}
+	var a, b any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &a))
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[1])), &b))
+	if diff := cmp.Diff(a, b); diff != "" {
+		ts.Fatalf("not the same:\n%s", diff)
 	}
 }
 

@@ -94,6 +94,11 @@ func startWish(cfg *config.Config, path string, s servers.Config) (text string, 
 	if slices.Sort(passed); len(passed) > 0 {
 		text += ", handing it " + dollars(passed)
 	}
+	for i := range s.Args {
+		if refs := cfg.SecretRefs(fmt.Sprintf("%s.args[%d]", path, i)); len(refs) > 0 {
+			text += ", with the secret " + strings.Join(refs, ", ") + " in its command line"
+		}
+	}
 	if vars := slices.Concat(cfg.Variables(path+".command"), cfg.Variables(path+".args")); len(vars) > 0 {
 		text += ", with " + dollars(vars) + " in its command line"
 	}
@@ -115,6 +120,10 @@ func callWish(cfg *config.Config, url, address, headers, secret string) (text st
 			sent = append(sent, "$"+s.Env)
 		case s.File != "":
 			sent = append(sent, "what is in "+s.File)
+		case s.Keyring != "":
+			sent = append(sent, s.Keyring+" of the keyring")
+		case s.Prompt != "":
+			sent = append(sent, "what you answer to '"+s.Prompt+"'")
 		default:
 			sent = append(sent, "what "+shellLine(s.Command)+" prints")
 		}
@@ -145,6 +154,9 @@ func headerNames(cfg *config.Config, path string) []string {
 func from(cfg *config.Config, path string) string {
 	if vars := cfg.Variables(path); len(vars) > 0 {
 		return " (from " + dollars(vars) + ")"
+	}
+	if refs := cfg.SecretRefs(path); len(refs) > 0 {
+		return " (from the secret " + strings.Join(refs, ", ") + ")"
 	}
 	return ""
 }

@@ -1,0 +1,197 @@
+package config
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/keyring"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// Ring is a store of secrets: the system's keyring, or a test's. Get returns "" for
+// what is not there.
+type Ring interface {
+	Get(service, user string) (string, error)
+	Set(service, user, value string) error
+}
+
+// promptService is the name under which answers are kept in the keyring.
+const promptService = "tenon"
+
+// given holds what a person answered in this process.
+type given struct {
+	mu     sync.Mutex
+	values map[string]string
+}
+
+// keyring returns the keyring, nil where there is none.
+func (c *Config) keyring() Ring {
+	if c.ring != nil {
+		return c.ring
+	}
+	if r := keyring.Open(c.variable); r != nil {
+		return r
+	}
+	return nil
+}
+
+// fromKeyring reads a secret with a keyring or a prompt; key is the path of the
+// entry.
+func (c *Config) fromKeyring(s SecretSource, key string) (string, error) {
+	if c.given != nil {
+		c.given.mu.Lock()
+		v := c.given.values[key]
+		c.given.mu.Unlock()
+		if v != "" {
+			return v, nil
+		}
+	}
+	ring := c.keyring()
+	switch {
+	case ring == nil && s.Prompt != "":
+		return "", nil
+	case ring == nil:
+		return "", fmt.Errorf("this machine has none")
+	case s.Prompt != "":
+		return ring.Get(promptService, c.promptUser(key))
+	}
+	service, user, _ := strings.Cut(s.Keyring, "/")
+	return ring.Get(service, user)
+}
+
+// promptUser is what tells the answers of projects apart.
+func (c *Config) promptUser(key string) string { return c.Path + " " + key }
+
+// Question is a secret that has to be asked for.
+type Question struct {
+	Text   string
+	Hidden bool // what is typed is not shown
+
+	key string
+}
+
+// Questions returns the secrets with a prompt that servers, agents and the first
+// model use and that have no value yet, in the order of their names. The error is
+// that of the keyring.
+func (c *Config) Questions() ([]Question, error) {
+	asked := map[string]SecretSource{}
+	use := func(path string) {
+		s, ok := c.SecretAt(path)
+		if ref := c.secrets[path]; ref.name != "" {
+			path = "secrets." + ref.name
+		}
+		if ok && s.Prompt != "" {
+			asked[path] = s
+		}
+	}
+	for name, s := range c.Servers {
+		if !s.IsEnabled() {
+			continue
+		}
+		if s.Auth.Type != "" && s.Auth.Type != servers.AuthNone {
+			use("servers." + name + ".auth.secret")
+			use("servers." + name + ".auth.client_secret")
+		}
+		for path, n := range c.late {
+			if !strings.HasPrefix(path, "servers."+name+".") {
+				continue
+			}
+			for _, m := range secretVariable.FindAllStringSubmatch(n.val, -1) {
+				if s := c.Secrets[m[1]]; s.Prompt != "" {
+					asked["secrets."+m[1]] = s
+				}
+			}
+		}
+	}
+	for i, name := range c.ModelNames() {
+		if i == 0 || slices.ContainsFunc(c.AgentNames(), func(a string) bool { return c.Agents[a].Model == name }) {
+			use("models." + name + ".api_key")
+		}
+	}
+	var out []Question
+	for key, s := range asked {
+		v, err := c.fromKeyring(s, key)
+		if err != nil {
+			return nil, tenon.Errorf(tenon.CodeAuth, "the keyring cannot be read: %w", err)
+		}
+		if v == "" {
+			out = append(out, Question{Text: s.Prompt, Hidden: s.Password, key: key})
+		}
+	}
+	slices.SortFunc(out, func(a, b Question) int { return strings.Compare(a.key, b.key) })
+	return out, nil
+}
+
+// Answer gives the value of a secret that was asked for. It is kept in the keyring
+// where there is one, else until the process ends; kept tells which.
+func (c *Config) Answer(q Question, value string) (kept bool, err error) {
+	c.given.mu.Lock()
+	if c.given.values == nil {
+		c.given.values = map[string]string{}
+	}
+	c.given.values[q.key] = value
+	c.given.mu.Unlock()
+	ring := c.keyring()
+	if ring == nil {
+		return false, nil
+	}
+	if err := ring.Set(promptService, c.promptUser(q.key), value); err != nil {
+		return false, tenon.Errorf(tenon.CodeAuth, "the keyring does not take the answer: %w", err)
+	}
+	return true, nil
+}
+
+// withSecret notes a text in which a secret stands, and reports whether it may not
+// stand there.
+func (d *decoder) withSecret(n *node, p place) (refused bool) {
+	if !takeSecrets[p.pattern] {
+		if expands[p.pattern] {
+			d.add(n, p.path, "a secret cannot stand here", "it can in env, headers and args of a server")
+			return true
+		}
+		return false
+	}
+	d.late[p.path] = n
+	return false
+}
+
+// fillSecrets puts secrets in their places of an entry that is about to be used.
+func (c *Config) fillSecrets(ctx context.Context, name string, s *servers.Config) error {
+	var failed error
+	vars := variables{}
+	if c.vars != nil {
+		vars = *c.vars
+	}
+	vars.secret = func(name string) string {
+		v, err := c.Resolve(ctx, name)
+		if err != nil && failed == nil {
+			failed = err
+		}
+		s.Secrets = append(s.Secrets, v)
+		return v.Reveal()
+	}
+	fill := func(path, value string) string {
+		n := c.late[path]
+		if n == nil {
+			return value
+		}
+		return vars.expand(n.val, n, path, &sink{})
+	}
+	base := "servers." + name
+	s.Args = slices.Clone(s.Args)
+	for i, v := range s.Args {
+		s.Args[i] = fill(index(base+".args", i), v)
+	}
+	for key, m := range map[string]*map[string]string{"env": &s.Env, "headers": &s.Headers} {
+		out := make(map[string]string, len(*m))
+		for k, v := range *m {
+			out[k] = fill(base+"."+key+"."+k, v)
+		}
+		*m = out
+	}
+	return failed
+}
