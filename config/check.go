@@ -50,7 +50,10 @@ func (k *checker) note(path, hint, format string, args ...any) {
 }
 
 // has reports whether the file says something at the path.
-func (k *checker) has(path string) bool { return k.nodes[path] != nil }
+func (k *checker) has(path string) bool {
+	n := k.nodes[path]
+	return n != nil && !n.src.profile
+}
 
 func (k *checker) run() {
 	if k.has("version") && k.c.Version != 1 && !k.failedUnder("version") {

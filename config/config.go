@@ -72,9 +72,9 @@ type Config struct {
 	nodes   map[string]*node
 	order   map[string][]string
 	secrets map[string]SecretSource
-	late    map[string]*node  // path → a text with secrets in it
-	ring    Ring              // nil: that of the system
-	given   *given            // what was asked for
+	late    map[string]*node             // path → a text with secrets in it
+	ring    Ring                         // nil: that of the system
+	given   *given                       // what was asked for
 	envs    map[string]map[string]string // server → what its env_file holds
 }
 

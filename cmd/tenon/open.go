@@ -81,7 +81,7 @@ func (a *app) hostConfig(ctx context.Context, o opening) (host.Config, error) {
 			return none, err
 		}
 		if err := a.askSecrets(ctx, cfg); err != nil {
-			return nil, err
+			return none, err
 		}
 	}
 	if o.set != nil {
