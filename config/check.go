@@ -91,6 +91,7 @@ func (k *checker) run() {
 	for _, name := range k.order["agents"] {
 		k.agent("agents."+name, k.c.Agents[name])
 	}
+	k.serve()
 }
 
 // known lists what a reference may name.

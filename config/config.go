@@ -53,6 +53,8 @@ type Config struct {
 	Policy policy.Config `yaml:"policy"`
 	// Where runs are kept.
 	Store Store `yaml:"store"`
+	// What `tenon serve` offers over HTTP.
+	Serve Serve `yaml:"serve"`
 	// Logs.
 	Telemetry Telemetry `yaml:"telemetry"`
 

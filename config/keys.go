@@ -31,6 +31,7 @@ var secretKinds = []string{"env", "file", "command", "keyring", "prompt"}
 var isPath = map[string]bool{
 	"servers.NAME.cwd": true, "servers.NAME.env_file": true, "models.NAME.path": true, "agents.NAME.instructions.file": true,
 	"agents.NAME.prompt": true, "prices": true, "store.path": true, "secrets.NAME.file": true, "models.NAME.api_key.file": true, "servers.NAME.auth.secret.file": true,
+	"serve.auth.secret.file": true, "serve.auth.tokens.NAME.file": true,
 	"servers.NAME.auth.client_secret.file": true, "servers.NAME.roots[]": true,
 }
 
@@ -48,7 +49,7 @@ var bounds = map[string][2]float64{
 // come with later versions. They are errors, like unknown ones, because a key
 // that does nothing would be a broken promise.
 var laterKeys = map[string][]string{
-	"config.Config": {"tool_tables", "tables", "engine", "serve"},
+	"config.Config": {"tool_tables", "tables", "engine"},
 	"servers.Config": {"encoding", "prompts_as_tools", "share",
 		"is_retrieval", "registry_name"},
 	"catalog.Tool": {"path", "request", "template", "model"},
@@ -56,6 +57,7 @@ var laterKeys = map[string][]string{
 	"agent.Config": {"data_inputs", "data_message_prefix",
 		"history", "errors", "response_format"},
 	"config.Store":     {"dsn", "audit", "redact"},
+	"config.Serve":     {"ui"},
 	"config.Telemetry": {"metrics", "otlp"},
 }
 

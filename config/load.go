@@ -151,6 +151,7 @@ func (c *Config) fill() {
 	c.Version = cmp.Or(c.Version, 1)
 	c.Name = cmp.Or(c.Name, filepath.Base(c.Dir))
 	c.Telemetry = c.Telemetry.WithDefaults()
+	c.Serve = c.Serve.WithDefaults()
 	for name, s := range c.Servers {
 		s = s.WithDefaults()
 		s.Title = cmp.Or(s.Title, name)

@@ -44,6 +44,10 @@ func (c *Config) SecretCommands() map[string][]string {
 			paths = append(paths, "servers."+name+".auth.secret", "servers."+name+".auth.client_secret")
 		}
 	}
+	paths = append(paths, "serve.auth.secret")
+	for name := range c.Serve.Auth.Tokens {
+		paths = append(paths, "serve.auth.tokens."+name)
+	}
 	found := map[string][]string{}
 	for _, p := range paths {
 		if s, ok := c.SecretAt(p); ok && len(s.Command) > 0 {
