@@ -70,6 +70,7 @@ type Server struct {
 	prompts   kept[mcp.Prompt]
 	resources kept[mcp.Resource]
 	closed    bool
+	off       bool // switched off by a person
 	kept      []tenon.Tool   // those of the last listing, of this process or an earlier one
 	loaded    bool           // kept is of an earlier process
 	lost      bool           // it was connected before
@@ -126,6 +127,12 @@ func (s *Server) target() string {
 	return transport.MaskURL(s.cfg.URL)
 }
 
+func (s *Server) isDisabled() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.off
+}
+
 // Status returns what is known about the server now.
 func (s *Server) Status() Status {
 	s.mu.Lock()
@@ -137,7 +144,7 @@ func (s *Server) Status() Status {
 // those of the last listing, and nothing is started; else they are those of
 // [Server.List].
 func (s *Server) Tools(ctx context.Context) ([]tenon.Tool, error) {
-	if !s.cfg.LoadsTools() {
+	if !s.cfg.LoadsTools() || s.isDisabled() {
 		return nil, nil
 	}
 	if tools, ok := s.Remembered(); ok {
@@ -254,6 +261,9 @@ func (s *Server) connect(ctx context.Context, what string) (*link, error) {
 	case s.closed:
 		s.mu.Unlock()
 		return nil, tenon.Errorf(tenon.CodeUnreachable, "server '%s' is closed", s.name)
+	case s.off:
+		defer s.mu.Unlock()
+		return nil, s.isOff()
 	case s.over != nil:
 		s.mu.Unlock()
 		return nil, fmt.Errorf("%w; servers.%s.restart is never", s.over, s.name)
@@ -317,8 +327,11 @@ func (s *Server) dialOnce() {
 	defer func() { close(s.dialed); s.dialed, s.process = nil, nil }()
 	s.status.Starts++
 	switch {
-	case s.closed:
-		s.dialer = tenon.Errorf(tenon.CodeUnreachable, "server '%s' is closed", s.name)
+	case s.closed || s.off:
+		s.dialer = s.isOff()
+		if s.closed {
+			s.dialer = tenon.Errorf(tenon.CodeUnreachable, "server '%s' is closed", s.name)
+		}
 		if o.d != nil {
 			s.wg.Go(func() { _ = o.d.conn.Close() }) // nobody is left to be told
 		}

@@ -59,7 +59,7 @@ func (s *Server) retry(pause time.Duration) {
 			t.Stop()
 		}
 		s.mu.Lock()
-		if s.closed || s.conn != nil || s.ctx.Err() != nil {
+		if s.closed || s.off || s.conn != nil || s.ctx.Err() != nil {
 			stop()
 			return
 		}
@@ -67,7 +67,7 @@ func (s *Server) retry(pause time.Duration) {
 		s.mu.Unlock()
 		<-dialed
 		s.mu.Lock()
-		if s.closed || s.conn != nil || s.status.State == StateAuth {
+		if s.closed || s.off || s.conn != nil || s.status.State == StateAuth {
 			stop()
 			return
 		}
@@ -183,6 +183,10 @@ func (s *Server) once(ctx context.Context, what string, f func(c *link) error) e
 	if s.closed {
 		s.mu.Unlock()
 		return tenon.Errorf(tenon.CodeUnreachable, "server '%s' is closed", s.name)
+	}
+	if err := s.isOff(); err != nil {
+		s.mu.Unlock()
+		return err
 	}
 	own.protocol, own.found = s.protocol, s.found
 	s.set(StateStarting, nil)

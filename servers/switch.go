@@ -1,0 +1,86 @@
+package servers
+
+import (
+	"context"
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
+
+// switchGrace is how long the calls under way may take to end when their server is
+// switched off or started anew.
+const switchGrace = 2 * time.Second
+
+// Switch takes the server out of use, or into use again. One that is off has no
+// tools and is not connected; its calls are errors of code invalid. Calls under way
+// get a moment to end. It does not wait for that, and not for a connection.
+func (s *Server) Switch(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.off == !on {
+		return
+	}
+	s.off = !on
+	s.part()
+	if on {
+		s.set(StateCold, nil)
+		s.journal.add("state", "enabled")
+		return
+	}
+	s.set(StateDisabled, nil)
+	s.journal.add("state", "disabled")
+}
+
+// Restart ends the connection, if there is one, and makes a new one, also where the
+// configuration says that there is only one. It returns how that went. Errors:
+// invalid (it is switched off), and those of [Server.List].
+func (s *Server) Restart(ctx context.Context) error {
+	s.mu.Lock()
+	if err := s.isOff(); err != nil {
+		s.mu.Unlock()
+		return err
+	}
+	if !s.closed {
+		s.part()
+		s.set(StateCold, nil)
+		s.journal.add("state", "restarted by hand")
+	}
+	s.mu.Unlock()
+	return s.use(ctx, "server '"+s.name+"'", func(c *link) error {
+		if !s.cfg.LoadsTools() {
+			return nil
+		}
+		_, err := s.list(ctx, c)
+		return err
+	})
+}
+
+// part gives the connection up; the caller holds the lock.
+func (s *Server) part() {
+	c := s.conn
+	s.conn, s.over, s.dialer = nil, nil, nil
+	s.tools, s.listed, s.lost = nil, false, false
+	if c == nil {
+		return
+	}
+	s.wg.Go(func() {
+		done := make(chan struct{})
+		s.wg.Go(func() { c.users.Wait(); close(done) })
+		t := time.NewTimer(switchGrace)
+		defer t.Stop()
+		select {
+		case <-done:
+		case <-t.C:
+		case <-s.ctx.Done():
+		}
+		_ = c.Close() // who used it is told by the connection
+	})
+}
+
+// isOff is the error of a server that is switched off; the caller holds the lock.
+func (s *Server) isOff() error {
+	if !s.off {
+		return nil
+	}
+	return tenon.Errorf(tenon.CodeInvalid, "server '%s' is disabled; enable it first", s.name)
+}
