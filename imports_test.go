@@ -55,7 +55,7 @@ var arrows = map[string][]string{
 
 	"eval": {"agent", "catalog", "config", "host"},
 
-	"httpapi": {"agent", "engine", "host", "internal/sse"},
+	"httpapi": {"agent", "catalog", "config", "engine", "host", "mcp", "servers", "internal/sse"},
 
 	"internal/history":    {},
 	"internal/testserver": {"mcp", "transport", "jsonrpc"},

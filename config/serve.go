@@ -76,6 +76,12 @@ func (c *Config) ServeTokens(ctx context.Context) (map[tenon.Principal]tenon.Sec
 	return tokens, nil
 }
 
+// HasServeSecret reports whether the configuration names the local user's token.
+func (c *Config) HasServeSecret() bool {
+	_, ok := c.secrets["serve.auth.secret"]
+	return ok || !c.Serve.Auth.Secret.IsZero()
+}
+
 func (c *Config) serveSecret(ctx context.Context, path string, own tenon.Secret) (tenon.Secret, error) {
 	if ref, ok := c.secrets[path]; ok {
 		return c.resolve(ctx, ref, path)

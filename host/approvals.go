@@ -25,6 +25,8 @@ type Approval struct {
 	// Expires is when it is taken as denied; zero: it waits for ever.
 	Expires time.Time `json:"expires,omitzero"`
 	agent.Asking
+
+	Principal tenon.Principal `json:"-"` // whose run it is
 }
 
 // Approvals returns what waits for a person, oldest first.
@@ -52,7 +54,7 @@ func (h *Host) Approvals(ctx context.Context) ([]Approval, error) {
 }
 
 func approvalOf(run tenon.Run, w tenon.Waiting) (Approval, error) {
-	a := Approval{ID: run.ID + "/" + w.Step, Run: run.ID, Step: w.Step, Session: run.Session, Title: run.Title, Expires: w.Expires}
+	a := Approval{ID: run.ID + "/" + w.Step, Run: run.ID, Step: w.Step, Session: run.Session, Title: run.Title, Expires: w.Expires, Principal: principalOf(run)}
 	if err := json.Unmarshal(w.Data, &a.Asking); err != nil {
 		return a, tenon.Errorf(tenon.CodeStore, "run %s: what it waits for cannot be read: %w", run.ID, err)
 	}

@@ -32,6 +32,11 @@ func (h *Host) CallTool(ctx context.Context, name string, args json.RawMessage, 
 
 // StartCall begins the tool call of a person. See [Host.CallTool].
 func (h *Host) StartCall(ctx context.Context, name string, args json.RawMessage) (tenon.Run, error) {
+	return h.StartCallAs(ctx, tenon.PrincipalLocal, name, args)
+}
+
+// StartCallAs begins the tool call of a principal. See [Host.CallTool].
+func (h *Host) StartCallAs(ctx context.Context, who tenon.Principal, name string, args json.RawMessage) (tenon.Run, error) {
 	snapshot, problems, err := h.Tools(ctx)
 	if err != nil {
 		return tenon.Run{}, err
@@ -42,10 +47,10 @@ func (h *Host) StartCall(ctx context.Context, name string, args json.RawMessage)
 		}
 		return tenon.Run{}, err
 	}
-	spec := agent.DirectSpec{Name: name, Arguments: args, By: string(tenon.PrincipalLocal)}
+	spec := agent.DirectSpec{Name: name, Arguments: args, By: string(who)}
 	spec.Tools = snapshot.Digest()
 	h.remember(spec.Tools, snapshot)
-	run := tenon.Run{ID: tenon.NewID("run", h.now()), Core: agent.DirectVersion, Title: shorten("call "+name, titleLen),
+	run := tenon.Run{ID: tenon.NewID("run", h.now()), Core: agent.DirectVersion, Principal: who, Title: shorten("call "+name, titleLen),
 		State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
 	return run, h.start(ctx, engine.Spec{Run: run, Data: encode(spec), Fresh: true}, snapshot)
 }

@@ -131,7 +131,7 @@ func (h *Host) Compact(ctx context.Context, session, model string) (tenon.Run, e
 		return tenon.Run{}, err
 	}
 	spec.Compaction.Model = ""
-	run := tenon.Run{ID: tenon.NewID("run", h.now()), Session: s.ID, Parent: parent.ID, ParentSeq: cmp.Or(s.HeadSeq, parent.Seq), Core: agent.Version, Agent: parent.Agent,
+	run := tenon.Run{ID: tenon.NewID("run", h.now()), Session: s.ID, Principal: s.Principal, Parent: parent.ID, ParentSeq: cmp.Or(s.HeadSeq, parent.Seq), Core: agent.Version, Agent: parent.Agent,
 		Model: spec.Model, Title: "/compact", State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
 	return run, h.start(ctx, engine.Spec{Run: run, Data: encode(spec), Fresh: true}, nil)
 }

@@ -112,7 +112,9 @@ type Host struct {
 	cassette cassette
 	redactor *tenon.Redactor // knows the secrets that are in use
 
-	samplings rates // answers of models that servers got
+	logins    logins
+	switching sync.Mutex // held while a server is switched
+	samplings rates      // answers of models that servers got
 	gates     gates
 	results   cache // of tools, for equal calls
 	prompts   prompts
@@ -225,6 +227,9 @@ func (h *Host) openServers() error {
 		return err
 	}
 	h.policy = h.rules.Digest()
+	if err := h.readSwitches(); err != nil {
+		return err
+	}
 	h.openAgents()
 	for name, t := range h.cfg.Toolsets {
 		if _, ok := h.toolsets[name]; ok {
@@ -331,6 +336,7 @@ const storeFile = "tenon.db"
 // Close ends what is under way within a short grace, then the servers and the
 // store. Runs that had not ended can be resumed.
 func (h *Host) Close() error {
+	h.logins.close()
 	err := h.engine.Close()
 	var wg sync.WaitGroup
 	for _, s := range h.servers {

@@ -16,6 +16,8 @@ type Search struct {
 	Words   string // see [store.SearchFilter]
 	Session string // only in this one, see [Host.Session]
 	Limit   int    // 0: 20
+	// Principal, if set, is whose sessions are searched.
+	Principal tenon.Principal
 	// Progress, if set, is told how many of the runs that are not yet in the index
 	// have been read.
 	Progress func(done, total int)
@@ -39,7 +41,7 @@ const (
 // their results. What is not in the index yet is read first. Errors: not_found,
 // invalid (no words, or too many), store.
 func (h *Host) Search(ctx context.Context, q Search) ([]Found, error) {
-	f := store.SearchFilter{Query: q.Words, Limit: q.Limit}
+	f := store.SearchFilter{Query: q.Words, Limit: q.Limit, Principal: q.Principal}
 	if q.Session != "" {
 		s, err := h.Session(ctx, q.Session)
 		if err != nil {

@@ -49,6 +49,15 @@ func (h *Host) Sessions(ctx context.Context, limit int) ([]tenon.Session, error)
 	return h.store.Sessions(ctx, store.SessionFilter{Limit: limit})
 }
 
+// SessionFilter selects sessions. Zero fields select all.
+type SessionFilter = store.SessionFilter
+
+// ListSessions returns the sessions that a filter selects, most recently used first.
+// Errors: not_found (the session of Before).
+func (h *Host) ListSessions(ctx context.Context, f SessionFilter) ([]tenon.Session, error) {
+	return h.store.Sessions(ctx, f)
+}
+
 // Messages returns a session's conversation up to its head: all that was said, or,
 // with seen, what the model sees of it after compactions.
 func (h *Host) Messages(ctx context.Context, session string, seen bool) ([]*tenon.Message, error) {

@@ -37,12 +37,12 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Health asks whether somebody serves.
 func (c *Client) Health(ctx context.Context) (Health, error) {
-	return call[Health](ctx, c, http.MethodGet, "/healthz", nil, "")
+	return fetch[Health](ctx, c, http.MethodGet, "/healthz", nil, "")
 }
 
 // Start begins a run. A key that is not empty makes it safe to ask again.
 func (c *Client) Start(ctx context.Context, q StartRequest, key string) (StartResponse, error) {
-	return call[StartResponse](ctx, c, http.MethodPost, "/api/v1/runs", q, key)
+	return fetch[StartResponse](ctx, c, http.MethodPost, "/api/v1/runs", q, key)
 }
 
 // Events yields a run's events after the given number, live ones included, until
@@ -83,8 +83,8 @@ func (c *Client) Events(ctx context.Context, run string, after uint64) iter.Seq2
 	}
 }
 
-// call sends a request and reads the answer.
-func call[T any](ctx context.Context, c *Client, method, path string, body any, key string) (v T, err error) {
+// fetch sends a request and reads the answer.
+func fetch[T any](ctx context.Context, c *Client, method, path string, body any, key string) (v T, err error) {
 	res, err := c.do(ctx, method, path, body, key)
 	if err != nil {
 		return v, err

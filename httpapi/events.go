@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -23,32 +24,31 @@ const (
 // (pieces of text, progress) have none. The stream ends with the run, or when
 // the run waits, with a live event of that kind. Of a run that has ended and has
 // no more the answer is 204, which tells an EventSource not to come again.
-func (a *api) events(w http.ResponseWriter, req *http.Request) error {
-	after, err := lastEvent(req)
+func (c *call) events() error {
+	after, err := lastEvent(c.req)
 	if err != nil {
 		return err
 	}
-	run, err := a.row(req)
+	run, err := c.run()
 	if err != nil {
 		return err
+	}
+	if wantsJSON(c.req) {
+		return c.eventPage(run.ID, after)
 	}
 	if run.State.Ended() && after >= run.Seq {
-		w.WriteHeader(http.StatusNoContent)
+		c.w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	dialog, err := a.h.Dialog(req.Context(), run.ID, after)
+	dialog, err := c.h.Dialog(c.ctx(), run.ID, after)
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Accel-Buffering", "no")
-	w.WriteHeader(http.StatusOK)
-	s := stream{http.NewResponseController(w), w}
-	if req.Method == http.MethodHead || s.write(": run "+run.ID+"\n\n") != nil {
+	s, ok := c.stream(": run " + run.ID + "\n\n")
+	if !ok {
 		return nil
 	}
-	ctx, cancel := context.WithCancel(req.Context())
+	ctx, cancel := context.WithCancel(c.ctx())
 	type item struct {
 		e   tenon.Event
 		err error
@@ -56,7 +56,7 @@ func (a *api) events(w http.ResponseWriter, req *http.Request) error {
 	items := make(chan item)
 	go func() {
 		defer close(items)
-		for e, err := range a.h.Events(ctx, run.ID, after) {
+		for e, err := range c.h.Events(ctx, run.ID, after) {
 			for _, e := range append([]tenon.Event{e}, dialog.Add(e)...) {
 				select {
 				case items <- item{e, err}:
@@ -81,16 +81,19 @@ func (a *api) events(w http.ResponseWriter, req *http.Request) error {
 			case i.err != nil:
 				p, _ := problem(i.err)
 				b, _ := encode(p) // our own type
-				text = "event: problem\ndata: " + string(b) + "\n\n"
+				text = "event: problem\ndata: " + string(c.h.Masked(b)) + "\n\n"
 			default:
 				b, err := encode(i.e)
 				if err != nil {
 					return nil // cannot be: it came out of the journal
 				}
-				text = eventText(i.e, b)
+				text = eventText(i.e, c.h.Masked(b))
 			}
 		case <-time.After(beat):
 			text = ":\n\n"
+		case <-c.ctx().Done():
+			_ = s.write(stopping) // to whoever is still there
+			return nil
 		}
 		if s.write(text) != nil {
 			return nil // the client has gone
@@ -111,8 +114,10 @@ func eventText(e tenon.Event, data []byte) string {
 // lastEvent is the number after which a stream begins.
 func lastEvent(req *http.Request) (uint64, error) {
 	text := req.Header.Get("Last-Event-ID")
-	if text == "" {
-		text = req.URL.Query().Get("after")
+	for _, key := range []string{"after", "cursor"} {
+		if text == "" {
+			text = req.URL.Query().Get(key)
+		}
 	}
 	if text == "" {
 		return 0, nil
@@ -122,6 +127,40 @@ func lastEvent(req *http.Request) (uint64, error) {
 		return 0, tenon.Errorf(tenon.CodeInvalid, "'%s' is not the number of an event", text)
 	}
 	return n, nil
+}
+
+// stopping is the last that a stream says when this process is about to end: the
+// client comes again with the number of the last event that it had.
+const stopping = "event: stopping\nretry: 1000\ndata: {}\n\n"
+
+// wantsJSON reports whether the stored events are wanted as a page, not as a stream.
+func wantsJSON(req *http.Request) bool {
+	return strings.HasPrefix(req.Header.Get("Accept"), "application/json")
+}
+
+// eventPage sends stored events as JSON.
+func (c *call) eventPage(run string, after uint64) error {
+	limit, err := c.limit()
+	if err != nil {
+		return err
+	}
+	events, err := c.h.Page(c.ctx(), run, after, limit+1)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, paged(events, limit, func(e tenon.Event) string { return strconv.FormatUint(e.Seq, 10) }))
+}
+
+// stream begins to send server-sent events. It is not ok where nothing can follow.
+func (c *call) stream(first string) (s stream, ok bool) {
+	h := c.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+	h.Set("X-Content-Type-Options", "nosniff")
+	c.w.WriteHeader(http.StatusOK)
+	s = stream{http.NewResponseController(c.w), c.w}
+	return s, c.req.Method != http.MethodHead && s.write(first) == nil
 }
 
 type stream struct {

@@ -1,147 +1,190 @@
 package httpapi
 
 import (
-	"encoding/json"
-	"errors"
-	"io"
+	"context"
 	"maps"
-	"mime"
 	"net/http"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/host"
 )
 
-// maxBody bounds the body of a request, in bytes.
-const maxBody = 16 << 20
-
-// route is one line of the table: what is served where.
-type route struct {
-	method, pattern string
-	serve           func(*api, http.ResponseWriter, *http.Request) error
+// Caller is who sends a request.
+type Caller struct {
+	// Principal owns the runs and sessions that it sees and makes.
+	Principal tenon.Principal
+	// Owner may change what all use: switch servers, read the configuration, see the
+	// statistics of everybody.
+	Owner bool
+	// Any sees the runs and sessions of everybody, as the command line does.
+	Any bool
 }
 
-// routes is all that is served. A test goes through it.
-func routes() []route {
-	return []route{
-		{http.MethodGet, "/healthz", (*api).health},
-		{http.MethodPost, "/api/v1/runs", (*api).start},
-		{http.MethodGet, "/api/v1/runs/{id}", (*api).show},
-		{http.MethodGet, "/api/v1/runs/{id}/events", (*api).events},
-		{http.MethodPost, "/api/v1/runs/{id}/resume", (*api).resume},
-		{http.MethodPost, "/api/v1/runs/{id}/cancel", (*api).cancel},
-		{http.MethodPost, "/api/v1/runs/{id}/steer", (*api).steer},
-	}
+// Local is the person whose store it is, at the socket.
+var local = Caller{Principal: tenon.PrincipalLocal, Owner: true, Any: true}
+
+// The APIs that a handler can serve.
+const (
+	Native     = "native"     // /api/v1
+	ResearchAI = "researchai" // /chat and /mcp, at the root and under /api
+	OpenAI     = "openai"     // /v1
+)
+
+// Config says who may come, and what is served. The zero value serves everything to
+// everybody as the local user: it is for a listener that only that user reaches.
+type Config struct {
+	// Authenticate says who sends a request; an error of code auth_required is
+	// answered with 401. See [Tokens]. Nil: everybody is the local user.
+	Authenticate func(*http.Request) (Caller, error)
+	// Guarded has the headers Host and Origin checked: a request must call us by a name
+	// of this machine, by one of Hosts, or by that of an origin, and a page that asks
+	// must be of our own origin or one of Origins.
+	Guarded bool
+	// Hosts are names by which we are called, without port. "*" stands for every IP
+	// address.
+	Hosts []string
+	// Origins are those of other pages that may ask, such as https://tools.example.com.
+	Origins []string
+	// APIs are those that are served; empty: all.
+	APIs []string
+	// Agent is whom the researchai API asks; empty: the default one.
+	Agent string
 }
 
 // api serves one host.
-type api struct{ h *host.Host }
+type api struct {
+	h        *host.Host
+	cfg      Config
+	requests *gate // under way, streams left out
+	streams  *gate
+}
 
-// Handler serves a host. The handler is safe for concurrent use; who may reach
-// it is the listener's matter, see [Listen].
-func Handler(h *host.Host) http.Handler {
-	a := &api{h}
-	byPattern := map[string]map[string]route{}
+// Handler serves a host to everybody who reaches it, as the local user: the socket of
+// tenon serve, or a program that checks itself who comes. It is safe for concurrent
+// use.
+func Handler(h *host.Host) http.Handler { return New(h, Config{}) }
+
+// New serves a host. The handler is safe for concurrent use.
+func New(h *host.Host, cfg Config) http.Handler {
+	cfg.Hosts, cfg.Origins, cfg.APIs = slices.Clone(cfg.Hosts), slices.Clone(cfg.Origins), slices.Clone(cfg.APIs)
+	if len(cfg.APIs) == 0 {
+		cfg.APIs = []string{Native, ResearchAI, OpenAI}
+	}
+	a := &api{h: h, cfg: cfg, requests: newGate(maxRequests), streams: newGate(maxStreams)}
+	byPattern := map[string]map[string]*route{}
 	for _, r := range routes() {
-		if byPattern[r.pattern] == nil {
-			byPattern[r.pattern] = map[string]route{}
+		if r.api != "" && !slices.Contains(cfg.APIs, r.api) {
+			continue
 		}
-		byPattern[r.pattern][r.method] = r
+		if byPattern[r.pattern] == nil {
+			byPattern[r.pattern] = map[string]*route{}
+		}
+		byPattern[r.pattern][r.method] = &r
 		if r.method == http.MethodGet {
-			byPattern[r.pattern][http.MethodHead] = r
+			byPattern[r.pattern][http.MethodHead] = &r
 		}
 	}
 	mux := http.NewServeMux()
 	for pattern, methods := range byPattern {
 		allow := strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, req *http.Request) {
-			r, ok := methods[req.Method]
-			if !ok {
-				w.Header().Set("Allow", allow)
-				a.fail(w, req, refuse(http.StatusMethodNotAllowed, tenon.CodeInvalid, "%s takes %s, not %s", req.URL.Path, allow, req.Method))
-				return
+			c := &call{api: a, w: w, req: req, route: methods[req.Method]}
+			if c.route == nil {
+				c.route = &route{api: methods[slices.Sorted(maps.Keys(methods))[0]].api, serve: func(c *call) error {
+					c.w.Header().Set("Allow", allow)
+					return refuse(http.StatusMethodNotAllowed, tenon.CodeInvalid, "%s takes %s, not %s", req.URL.Path, allow, req.Method)
+				}}
 			}
-			if err := r.serve(a, w, req); err != nil {
-				a.fail(w, req, err)
-			}
+			c.handle()
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
-		a.fail(w, req, tenon.Errorf(tenon.CodeNotFound, "there is nothing at %s", req.URL.Path))
+		c := &call{api: a, w: w, req: req, route: &route{api: apiOf(req.URL.Path), serve: func(*call) error {
+			return tenon.Errorf(tenon.CodeNotFound, "there is nothing at %s", req.URL.Path)
+		}}}
+		c.handle()
 	})
 	return mux
 }
 
-// fail answers with an error.
-func (a *api) fail(w http.ResponseWriter, req *http.Request, err error) {
-	if req.Context().Err() != nil {
+// apiOf guesses the API of a path that nothing is at, so that the error has its form.
+func apiOf(path string) string {
+	switch {
+	case strings.HasPrefix(path, "/v1/"):
+		return OpenAI
+	case strings.HasPrefix(path, "/mcp/"), strings.HasPrefix(path, "/api/mcp/"):
+		return ResearchAI
+	}
+	return Native
+}
+
+// call is one request on its way through the checks to its route.
+type call struct {
+	*api
+	w      http.ResponseWriter
+	req    *http.Request
+	route  *route
+	caller Caller
+	body   []byte // a JSON object in UTF-8, or empty
+}
+
+func (c *call) ctx() context.Context { return c.req.Context() }
+
+// handle passes a request through the checks, all of them before its route.
+func (c *call) handle() {
+	leave, err := c.check()
+	if leave != nil {
+		defer leave()
+	}
+	if err == nil {
+		err = c.route.serve(c)
+	}
+	if err != nil {
+		c.fail(err)
+	}
+}
+
+// fail answers with an error, in the form of the route's API.
+func (c *call) fail(err error) {
+	if c.req.Context().Err() != nil {
 		return // nobody reads it
 	}
 	p, known := problem(err)
 	if !known {
-		a.h.Logger().Error("a request met a defect", "method", req.Method, "path", req.URL.Path, "error", err)
+		c.h.Logger().Error("a request met a defect", "method", c.req.Method, "path", c.req.URL.Path, "error", err)
 	}
-	send(w, p.Status, "application/problem+json", p)
-}
-
-// answer sends a result.
-func answer(w http.ResponseWriter, status int, v any) error {
-	send(w, status, "application/json", v)
-	return nil
-}
-
-// send writes a JSON value of our own types. A client that has gone is no error
-// of ours.
-func send(w http.ResponseWriter, status int, kind string, v any) {
-	b, err := encode(v)
-	if err != nil {
-		status, kind, b = http.StatusInternalServerError, "application/problem+json", []byte(`{"title":"Internal Server Error","code":"internal"}`)
+	switch p.Status {
+	case http.StatusUnauthorized:
+		c.w.Header().Set("WWW-Authenticate", `Bearer realm="tenon"`)
+	case http.StatusTooManyRequests:
+		c.w.Header().Set("Retry-After", "1")
+	case http.StatusRequestTimeout, http.StatusRequestEntityTooLarge:
+		c.w.Header().Set("Connection", "close") // the rest of the body is not read
 	}
-	w.Header().Set("Content-Type", kind)
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_, _ = w.Write(append(b, '\n'))
+	switch c.route.api {
+	case ResearchAI:
+		c.send(p.Status, "application/json", map[string]string{"error": p.Detail})
+	case OpenAI:
+		c.send(p.Status, "application/json", openAIError(p))
+	default:
+		c.send(p.Status, "application/problem+json", p)
+	}
 }
 
-// encode writes JSON on one line, with < and & as they are.
-func encode(v any) ([]byte, error) {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return []byte(strings.TrimSuffix(b.String(), "\n")), err
-}
-
-// decode reads the body of a request: one JSON object with known keys. No body
-// at all leaves v as it is, where that is allowed.
-func decode(w http.ResponseWriter, req *http.Request, v any, optional bool) error {
-	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
-	var large *http.MaxBytesError
+// openAIError is a problem in the form of OpenAI's API.
+func openAIError(p Problem) any {
+	kind := "invalid_request_error"
 	switch {
-	case errors.As(err, &large):
-		return tenon.Errorf(tenon.CodeTooLarge, "the body has more than %d bytes", maxBody)
-	case err != nil:
-		return tenon.Errorf(tenon.CodeInvalid, "the body cannot be read: %w", err)
-	case len(body) == 0 && optional:
-		return nil
+	case p.Status == http.StatusUnauthorized:
+		kind = "authentication_error"
+	case p.Status == http.StatusForbidden:
+		kind = "permission_error"
+	case p.Status == http.StatusTooManyRequests:
+		kind = "rate_limit_error"
+	case p.Status >= 500:
+		kind = "server_error"
 	}
-	if kind, _, err := mime.ParseMediaType(req.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return refuse(http.StatusUnsupportedMediaType, tenon.CodeInvalid, "the content type must be application/json, not '%s'", req.Header.Get("Content-Type"))
-	}
-	if !utf8.Valid(body) {
-		return tenon.Errorf(tenon.CodeInvalid, "the body is not UTF-8")
-	}
-	d := json.NewDecoder(strings.NewReader(string(body)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return tenon.Errorf(tenon.CodeInvalid, "the body is not what is taken here: %s", strings.TrimPrefix(err.Error(), "json: "))
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return tenon.Errorf(tenon.CodeInvalid, "the body holds more than one JSON value")
-	}
-	return nil
+	return map[string]any{"error": map[string]any{"message": p.Detail, "type": kind, "param": nil, "code": p.Code}}
 }

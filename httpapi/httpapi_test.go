@@ -114,11 +114,11 @@ func TestRequestsThatCannotBe(t *testing.T) {
 		code, detail             string
 	}{
 		"no such path":     {"GET", "/api/v2", "", "", 404, "not_found", "/api/v2"},
-		"wrong method":     {"DELETE", "/api/v1/runs", "", "", 405, "invalid", "takes POST"},
+		"wrong method":     {"DELETE", "/api/v1/runs", "", "", 405, "invalid", "takes GET, HEAD, POST"},
 		"a form":           {"POST", "/api/v1/runs", "application/x-www-form-urlencoded", "question=x", 415, "invalid", "application/json"},
 		"plain text":       {"POST", "/api/v1/runs", "text/plain", `{"question":"x"}`, 415, "invalid", "application/json"},
 		"no content type":  {"POST", "/api/v1/runs", "", `{"question":"x"}`, 415, "invalid", "application/json"},
-		"no body":          {"POST", "/api/v1/runs", js, "", 400, "invalid", "EOF"},
+		"no body":          {"POST", "/api/v1/runs", js, "", 400, "invalid", "missing"},
 		"no JSON":          {"POST", "/api/v1/runs", js, "{", 400, "invalid", "unexpected EOF"},
 		"two values":       {"POST", "/api/v1/runs", js, `{"question":"x"}{}`, 400, "invalid", "more than one"},
 		"unknown key":      {"POST", "/api/v1/runs", js, `{"question":"x","modle":"y"}`, 400, "invalid", "modle"},

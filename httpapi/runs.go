@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
 )
 
@@ -43,6 +44,14 @@ type ServerProblem struct {
 	Message string     `json:"message"`
 }
 
+func problemsOf(list []host.Problem) []ServerProblem {
+	var out []ServerProblem
+	for _, p := range list {
+		out = append(out, ServerProblem{p.Server, tenon.ErrorCode(p.Err), p.Err.Error()})
+	}
+	return out
+}
+
 // RunInfo is the answer of GET /api/v1/runs/{id}: what the run came to, and what
 // it spent its time on.
 type RunInfo struct {
@@ -66,25 +75,15 @@ type SteerResponse struct {
 	Seq uint64 `json:"seq"`
 }
 
-// Health is the answer of GET /healthz.
-type Health struct {
-	Status  string `json:"status"` // ok
-	Version string `json:"version"`
-}
-
 // maxKey bounds an Idempotency-Key.
 const maxKey = 255
 
-func (a *api) health(w http.ResponseWriter, _ *http.Request) error {
-	return answer(w, http.StatusOK, Health{"ok", a.h.Version()})
-}
-
-func (a *api) start(w http.ResponseWriter, req *http.Request) error {
+func (c *call) start() error {
 	var q StartRequest
-	if err := decode(w, req, &q, false); err != nil {
+	if err := c.decode(&q, false); err != nil {
 		return err
 	}
-	key := req.Header.Get("Idempotency-Key")
+	key := c.req.Header.Get("Idempotency-Key")
 	switch {
 	case strings.TrimSpace(q.Question) == "":
 		return tenon.Errorf(tenon.CodeInvalid, "question is missing")
@@ -94,104 +93,198 @@ func (a *api) start(w http.ResponseWriter, req *http.Request) error {
 		return tenon.Errorf(tenon.CodeInvalid, "Idempotency-Key must be UTF-8 of at most %d bytes", maxKey)
 	}
 	if key != "" {
-		key = string(tenon.PrincipalLocal) + "/" + key
+		key = string(c.caller.Principal) + "/" + key
 	}
-	run, problems, again, err := a.h.StartOnce(req.Context(), key, host.Question{Text: q.Question, Agent: q.Agent, Session: q.Session, Fork: q.Fork,
-		Model: q.Model, NoTools: q.NoTools, ToolChoice: q.ToolChoice, Groups: q.Groups, State: q.State, MaxTurns: q.MaxTurns, Mode: q.Mode, Grant: q.Yes})
+	question := host.Question{Text: q.Question, Agent: q.Agent, Session: q.Session, Fork: q.Fork,
+		Model: q.Model, NoTools: q.NoTools, ToolChoice: q.ToolChoice, Groups: q.Groups, State: q.State, MaxTurns: q.MaxTurns, Mode: q.Mode, Grant: q.Yes}
+	run, problems, again, err := c.ask(key, question)
 	if err != nil {
 		return err
 	}
 	if again {
-		w.Header().Set("Idempotency-Replayed", "true")
-	} else {
-		a.h.Logger().Info("run "+run.ID+" begins", "run", run.ID, "title", run.Title)
+		c.w.Header().Set("Idempotency-Replayed", "true")
 	}
-	w.Header().Set("Location", "/api/v1/runs/"+run.ID)
-	out := StartResponse{Run: run}
-	for _, p := range problems {
-		out.Problems = append(out.Problems, ServerProblem{p.Server, tenon.ErrorCode(p.Err), p.Err.Error()})
-	}
-	return answer(w, http.StatusAccepted, out)
+	c.w.Header().Set("Location", prefix+"/runs/"+run.ID)
+	return c.answer(http.StatusAccepted, StartResponse{run, problemsOf(problems)})
 }
 
-func (a *api) show(w http.ResponseWriter, req *http.Request) error {
-	id := req.PathValue("id")
-	report, err := a.h.Report(req.Context(), id)
+// ask begins a run for the caller.
+func (c *call) ask(key string, q host.Question) (run tenon.Run, problems []host.Problem, again bool, err error) {
+	q.Principal = c.caller.Principal
+	if !c.caller.Any {
+		if strings.HasPrefix(q.Model, "script:") && !c.caller.Owner {
+			return run, nil, false, tenon.Errorf(tenon.CodeDenied, "only the owner of this tenon may name a script, which is a file")
+		}
+		if q.Session != "" {
+			s, err := c.mySession(q.Session)
+			if err != nil {
+				return run, nil, false, err
+			}
+			q.Session = s.ID
+		}
+	}
+	if err := c.admitRun(); err != nil {
+		return run, nil, false, err
+	}
+	run, problems, again, err = c.h.StartOnce(c.ctx(), key, q)
+	if err == nil && !again {
+		c.h.Logger().Info("run "+run.ID+" begins", "run", run.ID, "title", run.Title, "principal", string(run.Principal))
+	}
+	return run, problems, again, err
+}
+
+// runs lists the caller's runs, newest first.
+func (c *call) runs() error {
+	limit, err := c.limit()
 	if err != nil {
 		return err
 	}
-	events, err := a.h.Journal(req.Context(), id, 0)
+	q := c.req.URL.Query()
+	f := engine.Filter{Principal: c.seen(), Session: q.Get("session"), State: tenon.RunState(q.Get("state")), Caller: q.Get("caller"),
+		Top: q.Get("caller") == "", Before: q.Get("cursor"), Limit: limit + 1}
+	runs, err := c.h.Runs(c.ctx(), f)
 	if err != nil {
 		return err
 	}
-	return answer(w, http.StatusOK, RunInfo{report, agent.Steps(events, time.Now())})
+	return c.answer(http.StatusOK, paged(runs, limit, func(r tenon.Run) string { return r.ID }))
 }
 
-// row finds the run of a request.
-func (a *api) row(req *http.Request) (tenon.Run, error) {
-	id := req.PathValue("id")
-	run, err := a.h.RunRow(req.Context(), id)
-	if err != nil && tenon.ErrorCode(err) != tenon.CodeConflict {
+// seen is whose runs and sessions the caller sees; "": everybody's.
+func (c *call) seen() tenon.Principal {
+	if c.caller.Any {
+		return ""
+	}
+	return c.caller.Principal
+}
+
+// mine reports whether the caller sees what is of a principal.
+func (c *call) mine(who tenon.Principal) bool {
+	return c.caller.Any || who == c.caller.Principal || who == "" && c.caller.Principal == tenon.PrincipalLocal
+}
+
+func (c *call) show() error {
+	run, err := c.run()
+	if err != nil {
+		return err
+	}
+	report, err := c.h.Report(c.ctx(), run.ID)
+	if err != nil {
+		return err
+	}
+	events, err := c.h.Journal(c.ctx(), run.ID, 0)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, RunInfo{report, agent.Steps(events, time.Now())})
+}
+
+// run finds the run of a request. One of somebody else is as one that is not there.
+func (c *call) run() (tenon.Run, error) { return c.runOf(c.req.PathValue("id")) }
+
+func (c *call) runOf(id string) (tenon.Run, error) {
+	run, err := c.h.RunRow(c.ctx(), id)
+	if err != nil && tenon.ErrorCode(err) != tenon.CodeConflict && tenon.ErrorCode(err) != tenon.CodeNotFound {
 		return tenon.Run{}, err
 	}
-	if run.ID != id {
+	if run.ID != id || id == "" || !c.mine(run.Principal) {
 		return tenon.Run{}, tenon.Errorf(tenon.CodeNotFound, "there is no run '%s'", id)
 	}
 	return run, nil
 }
 
-func (a *api) resume(w http.ResponseWriter, req *http.Request) error {
-	if err := decode(w, req, &struct{}{}, true); err != nil {
+func (c *call) runMessages() error {
+	run, err := c.run()
+	if err != nil {
 		return err
 	}
-	run, err := a.row(req)
+	list, err := c.h.Conversation(c.ctx(), run.ID)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, items(list))
+}
+
+// artifact sends what is kept under an id, as a file: a browser shows nothing of it.
+func (c *call) artifact() error {
+	run, err := c.run()
+	if err != nil {
+		return err
+	}
+	data, kind, err := c.h.Artifact(c.ctx(), run.ID, c.req.PathValue("artifact"))
+	if err != nil {
+		return err
+	}
+	if kind == "" {
+		kind = "application/octet-stream"
+	}
+	c.w.Header().Set("Content-Disposition", "attachment")
+	c.w.Header().Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	c.sendBytes(http.StatusOK, kind, c.h.Masked(data))
+	return nil
+}
+
+func (c *call) resume() error {
+	if err := c.decode(&struct{}{}, true); err != nil {
+		return err
+	}
+	run, err := c.run()
 	if err != nil {
 		return err
 	}
 	if run.State == tenon.RunCompleted || run.State == tenon.RunCancelled {
 		return tenon.Errorf(tenon.CodeConflict, "run %s has ended (%s)", run.ID, run.State)
 	}
-	if err := a.h.Resume(req.Context(), run.ID); err != nil {
+	if err := c.admitRun(); err != nil {
 		return err
 	}
-	return a.accepted(w, req)
+	if err := c.h.Resume(c.ctx(), run.ID); err != nil {
+		return err
+	}
+	return c.accepted()
 }
 
-func (a *api) cancel(w http.ResponseWriter, req *http.Request) error {
-	var c CancelRequest
-	if err := decode(w, req, &c, true); err != nil {
+func (c *call) cancel() error {
+	var r CancelRequest
+	if err := c.decode(&r, true); err != nil {
 		return err
 	}
-	run, err := a.row(req)
+	run, err := c.run()
 	if err != nil {
 		return err
 	}
 	if run.State.Ended() {
 		return tenon.Errorf(tenon.CodeConflict, "run %s has ended (%s)", run.ID, run.State)
 	}
-	if err := a.h.Cancel(req.Context(), run.ID, c.Reason); err != nil {
+	if err := c.h.Cancel(c.ctx(), run.ID, r.Reason); err != nil {
 		return err
 	}
-	return a.accepted(w, req)
+	return c.accepted()
 }
 
 // accepted answers with the run's row as it is by now.
-func (a *api) accepted(w http.ResponseWriter, req *http.Request) error {
-	run, err := a.row(req)
+func (c *call) accepted() error {
+	run, err := c.run()
 	if err != nil {
 		return err
 	}
-	return answer(w, http.StatusAccepted, run)
+	return c.answer(http.StatusAccepted, run)
 }
 
-func (a *api) steer(w http.ResponseWriter, req *http.Request) error {
+func (c *call) steer() error {
 	var s SteerRequest
-	if err := decode(w, req, &s, false); err != nil {
+	if err := c.decode(&s, false); err != nil {
 		return err
 	}
-	e, err := a.h.Steer(req.Context(), req.PathValue("id"), s.Text, string(tenon.PrincipalLocal))
+	if strings.TrimSpace(s.Text) == "" {
+		return tenon.Errorf(tenon.CodeInvalid, "the message is empty")
+	}
+	run, err := c.run()
 	if err != nil {
 		return err
 	}
-	return answer(w, http.StatusOK, SteerResponse{e.Run, e.Seq})
+	e, err := c.h.Steer(c.ctx(), run.ID, s.Text, string(c.caller.Principal))
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, SteerResponse{e.Run, e.Seq})
 }

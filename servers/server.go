@@ -70,7 +70,7 @@ type Server struct {
 	prompts   kept[mcp.Prompt]
 	resources kept[mcp.Resource]
 	closed    bool
-	off       bool // switched off by a person
+	off       bool           // switched off by a person
 	kept      []tenon.Tool   // those of the last listing, of this process or an earlier one
 	loaded    bool           // kept is of an earlier process
 	lost      bool           // it was connected before

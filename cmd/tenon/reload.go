@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"os"
 	"os/signal"
@@ -19,7 +20,11 @@ import (
 // under the new one.
 type server struct {
 	a       *app
-	handler atomic.Pointer[http.Handler] // of the host in charge
+	flags   *serveFlags
+	address string                       // of TCP, "" for none
+	local   atomic.Pointer[http.Handler] // of the host in charge, at the socket
+	remote  atomic.Pointer[http.Handler] // the same over TCP
+	last    http.Handler                 // what remote becomes with the next host in charge
 	host    *host.Host
 	leave   context.CancelFunc // ends that host's supervision
 	work    sync.WaitGroup     // supervisions
@@ -27,15 +32,16 @@ type server struct {
 	cut     context.Context    // ends when those have no more time
 }
 
-// ServeHTTP implements [http.Handler].
-func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	(*s.handler.Load()).ServeHTTP(w, r)
+// at serves what a pointer holds at the moment.
+func (s *server) at(p *atomic.Pointer[http.Handler]) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*p.Load()).ServeHTTP(w, r) })
 }
 
 // charge puts a host in charge.
 func (s *server) charge(ctx context.Context, h *host.Host) {
-	handler := httpapi.Handler(h)
-	s.handler.Store(&handler)
+	handler, remote := httpapi.Handler(h), s.last
+	s.local.Store(&handler)
+	s.remote.Store(&remote)
 	work, leave := context.WithCancel(ctx)
 	s.host, s.leave = h, leave
 	s.work.Go(func() { h.Supervise(work) })
@@ -52,6 +58,14 @@ func (s *server) reload(ctx context.Context) {
 	var next *host.Host
 	if err == nil {
 		next, err = s.host.Reopen(cfg)
+	}
+	if err == nil && s.address != "" {
+		var remote http.Handler
+		if remote, err = s.a.tcpHandler(ctx, s.flags, next, s.address); err == nil {
+			s.last = remote
+		} else {
+			err = errors.Join(err, next.Close())
+		}
 	}
 	if err != nil {
 		log.Error("the configuration is not reloaded, the last good one stays: " + err.Error())

@@ -26,6 +26,9 @@ type driver struct {
 	mailed  atomic.Bool   // there are letters
 	release func()        // of the lease
 
+	who   tenon.Principal // whose run it is; guarded by e.mu
+	named bool            // who is known
+
 	core    tenon.Core
 	create  *tenon.Run // the row, until it is stored
 	blobs   [][]byte   // to store with it

@@ -182,6 +182,28 @@ func (e *Engine) drop(d *driver, last ...tenon.Event) {
 	e.wg.Done()
 }
 
+// works notes for whom a driver works.
+func (e *Engine) works(d *driver, who tenon.Principal) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	d.who, d.named = who, true
+}
+
+// AtWork counts the runs that this engine works on: those of a principal, and all.
+func (e *Engine) AtWork(who tenon.Principal) (own, all int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, d := range e.owned {
+		if !d.named || d.alone {
+			continue
+		}
+		if all++; d.who == who {
+			own++
+		}
+	}
+	return own, all
+}
+
 // owner returns the driver of a run, or nil.
 func (e *Engine) owner(id string) *driver {
 	e.mu.Lock()

@@ -59,6 +59,7 @@ func (d *driver) open(ctx context.Context, spec *engine.Spec) error {
 		return err
 	}
 	d.row, d.create, d.blobs, d.uses = r, &r, spec.Blobs, spec.Uses
+	d.e.works(d, r.Principal)
 	return d.record(tenon.Event{Kind: tenon.EventRun, Data: data})
 }
 
@@ -66,6 +67,7 @@ func (d *driver) open(ctx context.Context, spec *engine.Spec) error {
 // left in flight.
 func (d *driver) load(ctx context.Context, row tenon.Run) error {
 	d.row = row
+	d.e.works(d, row.Principal)
 	if row.State.Ended() && !d.alone {
 		return nil
 	}

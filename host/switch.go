@@ -1,0 +1,150 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// switchesFile is the file, beside what else is kept of servers, that says which of
+// them a person has switched off.
+const switchesFile = "switches.json"
+
+// switches is what that file holds.
+type switches struct {
+	Disabled []string `json:"disabled"`
+}
+
+// readSwitches applies what a person chose in an earlier process. A file that cannot
+// be read is an error: a server that was switched off must not start by itself.
+func (h *Host) readSwitches() error {
+	dir := h.cfg.serversPath()
+	if dir == "" {
+		return nil
+	}
+	path := filepath.Join(dir, switchesFile)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var s switches
+	if err == nil {
+		err = json.Unmarshal(b, &s)
+	}
+	if err != nil {
+		return tenon.Errorf(tenon.CodeStore, "which servers are switched off cannot be read from %s: %w; mend it or remove it", path, err)
+	}
+	for _, name := range s.Disabled {
+		if server, ok := h.servers[name]; ok {
+			server.Switch(false)
+		}
+	}
+	return nil
+}
+
+// SwitchServer takes a server out of use for everybody, or into use again. The choice
+// outlives the process; it is kept beside the store. Calls that are under way get a
+// moment to end. Errors: not_found, invalid (the configuration has it switched off),
+// store (the choice was not kept, and nothing changed).
+func (h *Host) SwitchServer(name string, on bool) error {
+	server, err := h.server(name)
+	if err != nil {
+		return err
+	}
+	h.switching.Lock()
+	defer h.switching.Unlock()
+	if err := h.keepSwitch(name, on); err != nil {
+		return err
+	}
+	server.Switch(on)
+	word := "disabled"
+	if on {
+		word = "enabled"
+	}
+	h.log.Info("MCP server "+name+" is "+word, "server", name)
+	return nil
+}
+
+// keepSwitch writes a choice down; the caller holds the lock.
+func (h *Host) keepSwitch(name string, on bool) error {
+	dir := h.cfg.serversPath()
+	if dir == "" {
+		return nil // nothing of this host is kept
+	}
+	var s switches
+	for n, server := range h.servers {
+		if n != name && server.Status().State == servers.StateDisabled || n == name && !on {
+			s.Disabled = append(s.Disabled, n)
+		}
+	}
+	slices.Sort(s.Disabled)
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		err = replaceFile(filepath.Join(dir, switchesFile), append(encode(s), '\n'))
+	}
+	if err != nil {
+		return tenon.Errorf(tenon.CodeStore, "that server '%s' is switched cannot be kept: %w", name, err)
+	}
+	return nil
+}
+
+// replaceFile writes a file that nobody sees half written.
+func replaceFile(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// RestartServer gives a server a new connection, and a stdio server a new process.
+// Errors: not_found, invalid (it is switched off), and why it cannot be connected.
+func (h *Host) RestartServer(ctx context.Context, name string) error {
+	server, err := h.server(name)
+	if err != nil {
+		return err
+	}
+	return server.Restart(ctx)
+}
+
+// server returns a configured server.
+func (h *Host) server(name string) (*servers.Server, error) {
+	s, ok := h.servers[name]
+	switch _, configured := h.config.Servers[name]; {
+	case ok:
+		return s, nil
+	case configured:
+		return nil, tenon.Errorf(tenon.CodeInvalid, "server '%s' is not enabled: set servers.%s.enabled to true in %s", name, name, h.config.File)
+	}
+	return nil, tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'; servers: %v", name, slices.Sorted(maps.Keys(h.config.Servers)))
+}
+
+// Statuses returns the state of every configured server by name, those that
+// are switched off included. Nothing is started.
+func (h *Host) Statuses() []servers.Status {
+	list := []servers.Status{}
+	for _, name := range slices.Sorted(maps.Keys(h.config.Servers)) {
+		if s, ok := h.servers[name]; ok {
+			list = append(list, s.Status())
+		} else {
+			list = append(list, servers.Disabled(name, h.config.Servers[name]))
+		}
+	}
+	return list
+}

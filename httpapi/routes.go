@@ -1,0 +1,85 @@
+package httpapi
+
+import "net/http"
+
+// route is one line of the table: what is served where, and to whom.
+type route struct {
+	method, pattern string
+	serve           func(*call) error
+	api             string // "": always served
+	open            bool   // to everybody: nothing is told there that is not public
+	owner           bool   // to the owner alone
+	stream          bool   // lasts; counted apart
+}
+
+// routes is all that is served. Tests go through it, and openapi.json is held to it.
+func routes() []route {
+	const get, post, patch, del = http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete
+	all := []route{
+		{get, "/healthz", (*call).health, "", true, false, false},
+		{get, "/readyz", (*call).ready, "", true, false, false},
+	}
+	for _, r := range []struct {
+		method, pattern string
+		serve           func(*call) error
+		owner, stream   bool
+	}{
+		{get, "/me", (*call).me, false, false},
+		{get, "/openapi.json", (*call).openapi, false, false},
+
+		{post, "/runs", (*call).start, false, false},
+		{get, "/runs", (*call).runs, false, false},
+		{get, "/runs/{id}", (*call).show, false, false},
+		{get, "/runs/{id}/events", (*call).events, false, true},
+		{get, "/runs/{id}/messages", (*call).runMessages, false, false},
+		{get, "/runs/{id}/artifacts/{artifact}", (*call).artifact, false, false},
+		{post, "/runs/{id}/resume", (*call).resume, false, false},
+		{post, "/runs/{id}/cancel", (*call).cancel, false, false},
+		{post, "/runs/{id}/steer", (*call).steer, false, false},
+		{post, "/runs/{id}/decide", (*call).decide, false, false},
+
+		{get, "/sessions", (*call).sessions, false, false},
+		{get, "/sessions/{id}", (*call).session, false, false},
+		{patch, "/sessions/{id}", (*call).rename, false, false},
+		{del, "/sessions/{id}", (*call).deleteSession, false, false},
+		{get, "/sessions/{id}/messages", (*call).messages, false, false},
+		{get, "/sessions/{id}/calls", (*call).calls, false, false},
+		{get, "/sessions/{id}/export", (*call).export, false, false},
+		{post, "/sessions/{id}/fork", (*call).fork, false, false},
+		{post, "/sessions/{id}/compact", (*call).compact, false, false},
+		{get, "/search", (*call).search, false, false},
+
+		{get, "/approvals", (*call).approvals, false, false},
+		{post, "/approvals/{id}/decide", (*call).decideApproval, false, false},
+		{get, "/grants", (*call).grants, false, false},
+		{post, "/grants/revoke", (*call).revoke, false, false},
+
+		{get, "/servers", (*call).servers, false, false},
+		{get, "/servers/{name}", (*call).server, false, false},
+		{post, "/servers/{name}/enable", (*call).enable, true, false},
+		{post, "/servers/{name}/disable", (*call).disable, true, false},
+		{post, "/servers/{name}/restart", (*call).restart, true, false},
+		{get, "/servers/{name}/logs", (*call).logs, true, false},
+		{post, "/servers/{name}/login", (*call).login, true, false},
+
+		{get, "/tools", (*call).tools, false, false},
+		{get, "/tools/{name}", (*call).tool, false, false},
+		{post, "/tools/{name}/call", (*call).callTool, false, false},
+		{get, "/prompts", (*call).prompts, false, false},
+		{post, "/prompts/get", (*call).prompt, false, false},
+		{get, "/resources", (*call).resources, false, false},
+		{post, "/resources/read", (*call).read, false, false},
+
+		{get, "/agents", (*call).agents, false, false},
+		{get, "/models", (*call).models, false, false},
+		{post, "/models/test", (*call).testModel, true, false},
+		{get, "/stats/tools", (*call).toolStats, false, false},
+		{get, "/config", (*call).config, true, false},
+	} {
+		all = append(all, route{r.method, prefix + r.pattern, r.serve, Native, false, r.owner, r.stream})
+	}
+	return all
+}
+
+// prefix is that of the native API.
+const prefix = "/api/v1"

@@ -1,0 +1,261 @@
+package httpapi
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/host"
+)
+
+// SessionInfo is the answer of GET /api/v1/sessions/{id}: its row, and its runs,
+// newest first, up to 500.
+type SessionInfo struct {
+	tenon.Session
+	List []tenon.Run `json:"run_list"`
+}
+
+// RenameRequest is the body of PATCH /api/v1/sessions/{id}.
+type RenameRequest struct {
+	Title string `json:"title"`
+}
+
+// ForkRequest is the body of POST /api/v1/sessions/{id}/fork; it may be missing.
+type ForkRequest struct {
+	At    string `json:"at,omitempty"` // the last message that both have: its number, or RUN or RUN:SEQ; empty: all
+	Title string `json:"title,omitempty"`
+}
+
+// ForkResponse is the answer to it.
+type ForkResponse struct {
+	Session tenon.Session `json:"session"`
+	At      int           `json:"at"` // the number of the last message that both have
+}
+
+// CompactRequest is the body of POST /api/v1/sessions/{id}/compact; it may be missing.
+type CompactRequest struct {
+	Model string `json:"model,omitempty"`
+}
+
+// sessions lists the caller's sessions, most recently used first.
+func (c *call) sessions() error {
+	limit, err := c.limit()
+	if err != nil {
+		return err
+	}
+	f := host.SessionFilter{Principal: c.seen(), Limit: limit + 1}
+	if cursor := c.req.URL.Query().Get("cursor"); cursor != "" {
+		s, err := c.sessionOf(cursor)
+		if err != nil {
+			return err
+		}
+		f.Before = s.ID
+	}
+	list, err := c.h.ListSessions(c.ctx(), f)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, paged(list, limit, func(s tenon.Session) string { return s.ID }))
+}
+
+// mySessionOfPath finds the session of a request. One of somebody else is as one that is not
+// there.
+func (c *call) mySessionOfPath() (tenon.Session, error) { return c.sessionOf(c.req.PathValue("id")) }
+
+func (c *call) sessionOf(id string) (tenon.Session, error) {
+	s, err := c.h.Session(c.ctx(), id)
+	if err != nil && tenon.ErrorCode(err) != tenon.CodeConflict && tenon.ErrorCode(err) != tenon.CodeNotFound {
+		return tenon.Session{}, err
+	}
+	if s.ID != id || id == "" || !c.mine(s.Principal) {
+		return tenon.Session{}, tenon.Errorf(tenon.CodeNotFound, "there is no session '%s'", id)
+	}
+	return s, nil
+}
+
+// mySession finds a session of the caller's as a question names it: by its id, or "-1"
+// for the last one.
+func (c *call) mySession(ref string) (tenon.Session, error) {
+	if ref != "-1" {
+		return c.sessionOf(ref)
+	}
+	list, err := c.h.ListSessions(c.ctx(), host.SessionFilter{Principal: c.seen(), Limit: 1})
+	if err != nil {
+		return tenon.Session{}, err
+	}
+	if len(list) == 0 {
+		return tenon.Session{}, tenon.Errorf(tenon.CodeNotFound, "there is no session yet")
+	}
+	return list[0], nil
+}
+
+func (c *call) session() error {
+	s, err := c.mySessionOfPath()
+	if err != nil {
+		return err
+	}
+	runs, err := c.h.Runs(c.ctx(), engine.Filter{Session: s.ID, Top: true, Limit: maxPageSize})
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, SessionInfo{s, items(runs).Items})
+}
+
+func (c *call) rename() error {
+	var r RenameRequest
+	if err := c.decode(&r, false); err != nil {
+		return err
+	}
+	s, err := c.mySessionOfPath()
+	if err != nil {
+		return err
+	}
+	if s, err = c.h.RenameSession(c.ctx(), s.ID, r.Title); err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, s)
+}
+
+func (c *call) deleteSession() error {
+	s, err := c.mySessionOfPath()
+	if err != nil {
+		return err
+	}
+	if err := c.h.DeleteSession(c.ctx(), s.ID); err != nil {
+		return err
+	}
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// messages sends all that was said in a session, numbered.
+func (c *call) messages() error {
+	s, err := c.mySessionOfPath()
+	if err != nil {
+		return err
+	}
+	said, err := c.h.Said(c.ctx(), s.ID)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, items(said))
+}
+
+// calls sends the audit records of a session.
+func (c *call) calls() error {
+	s, err := c.mySessionOfPath()
+	if err != nil {
+		return err
+	}
+	calls, err := c.h.Calls(c.ctx(), s.ID)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, items[agent.CallRecord](calls))
+}
+
+// export sends a session as one file: JSON, or Markdown with ?format=markdown.
+func (c *call) export() error {
+	s, err := c.mySessionOfPath()
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	switch format := c.req.URL.Query().Get("format"); format {
+	case "", "json":
+		c.w.Header().Set("Content-Disposition", `attachment; filename="`+s.ID+`.json"`)
+		if err = c.h.Export(c.ctx(), &b, s.ID); err == nil {
+			c.sendBytes(http.StatusOK, "application/json", b.Bytes())
+		}
+	case "markdown":
+		c.w.Header().Set("Content-Disposition", `attachment; filename="`+s.ID+`.md"`)
+		if err = c.h.ExportMarkdown(c.ctx(), &b, s.ID); err == nil {
+			c.sendBytes(http.StatusOK, "text/markdown; charset=utf-8", b.Bytes())
+		}
+	default:
+		return tenon.Errorf(tenon.CodeInvalid, "format must be json or markdown, not '%s'", format)
+	}
+	if err != nil {
+		c.w.Header().Del("Content-Disposition")
+	}
+	return err
+}
+
+func (c *call) fork() error {
+	var r ForkRequest
+	if err := c.decode(&r, true); err != nil {
+		return err
+	}
+	s, err := c.mySessionOfPath()
+	if err != nil {
+		return err
+	}
+	if id, _, _ := strings.Cut(r.At, ":"); strings.HasPrefix(id, "run_") {
+		if _, err := c.runOf(id); err != nil {
+			return err
+		}
+	}
+	fork, at, err := c.h.Fork(c.ctx(), host.Fork{Session: s.ID, At: r.At, Title: r.Title})
+	if err != nil {
+		return err
+	}
+	c.w.Header().Set("Location", prefix+"/sessions/"+fork.ID)
+	return c.answer(http.StatusCreated, ForkResponse{fork, at})
+}
+
+// compact makes a session's conversation shorter for the model.
+func (c *call) compact() error {
+	var r CompactRequest
+	if err := c.decode(&r, true); err != nil {
+		return err
+	}
+	s, err := c.mySessionOfPath()
+	if err != nil {
+		return err
+	}
+	if err := c.admitRun(); err != nil {
+		return err
+	}
+	run, err := c.h.Compact(c.ctx(), s.ID, r.Model)
+	if err != nil {
+		return err
+	}
+	c.w.Header().Set("Location", prefix+"/runs/"+run.ID)
+	return c.answer(http.StatusAccepted, run)
+}
+
+// maxQuery bounds what is searched for, in bytes; the store has the bound of words.
+const maxQuery = 1000
+
+// search finds what was said in the caller's sessions.
+func (c *call) search() error {
+	q := c.req.URL.Query()
+	words := q.Get("q")
+	switch {
+	case strings.TrimSpace(words) == "":
+		return tenon.Errorf(tenon.CodeInvalid, "q is missing: the words to look for")
+	case len(words) > maxQuery || !utf8.ValidString(words):
+		return tenon.Errorf(tenon.CodeInvalid, "q must be UTF-8 of at most %d bytes", maxQuery)
+	}
+	limit, err := c.limit()
+	if err != nil {
+		return err
+	}
+	s := host.Search{Words: words, Limit: limit, Principal: c.seen()}
+	if ref := q.Get("session"); ref != "" {
+		found, err := c.sessionOf(ref)
+		if err != nil {
+			return err
+		}
+		s.Session = found.ID
+	}
+	found, err := c.h.Search(c.ctx(), s)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, items(found))
+}

@@ -1,0 +1,142 @@
+package httpapi
+
+import (
+	_ "embed"
+	"net/http"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// Health is the answer of GET /healthz.
+type Health struct {
+	Status  string `json:"status"` // ok
+	Version string `json:"version"`
+}
+
+// Ready is the answer of GET /readyz: 200, or 503 where runs cannot begin.
+type Ready struct {
+	Status string `json:"status"` // ok, or unavailable
+	Store  string `json:"store"`  // ok, or error
+	// Servers counts them by state; one that is down makes nothing unavailable.
+	Servers map[servers.State]int `json:"servers"`
+}
+
+func (c *call) health() error { return c.answer(http.StatusOK, Health{"ok", c.h.Version()}) }
+
+func (c *call) ready() error {
+	r := Ready{Status: "ok", Store: "ok", Servers: map[servers.State]int{}}
+	for _, st := range c.h.Statuses() {
+		r.Servers[st.State]++
+	}
+	status := http.StatusOK
+	if _, err := c.h.Sessions(c.ctx(), 1); err != nil {
+		c.h.Logger().Error("the store cannot be read", "error", err)
+		r.Status, r.Store, status = "unavailable", "error", http.StatusServiceUnavailable
+	}
+	return c.answer(status, r)
+}
+
+// Me is the answer of GET /api/v1/me: who asks, and whom.
+type Me struct {
+	Principal tenon.Principal `json:"principal"`
+	Owner     bool            `json:"owner"`
+	Version   string          `json:"version"`
+	Project   string          `json:"project,omitempty"`
+	APIs      []string        `json:"apis"`
+}
+
+func (c *call) me() error {
+	return c.answer(http.StatusOK, Me{c.caller.Principal, c.caller.Owner, c.h.Version(), c.h.Config().Name, c.cfg.APIs})
+}
+
+// AgentInfo is an entry of agents.
+type AgentInfo struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Model       string `json:"model,omitempty"`
+	Mode        string `json:"mode,omitempty"`
+}
+
+func (c *call) agents() error { return c.answer(http.StatusOK, items(c.agentList())) }
+
+// agentList is every agent that a question can go to; where none is configured there is
+// the default one.
+func (c *call) agentList() []AgentInfo {
+	names := c.h.Config().AgentNames()
+	if len(names) == 0 {
+		names = []string{"default"}
+	}
+	var list []AgentInfo
+	for _, name := range names {
+		info := AgentInfo{Name: name}
+		if a, err := c.h.Config().Agent(name); err == nil { // whoever asks it is told what is wrong
+			info.Description, info.Model, info.Mode = a.Description, a.Model, a.Mode
+		}
+		list = append(list, info)
+	}
+	return list
+}
+
+// models lists the configured models and, with ?probe=true, local ones that answer.
+func (c *call) models() error {
+	list, err := c.h.Models(c.ctx(), c.req.URL.Query().Get("probe") == "true")
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, items(list))
+}
+
+// TestModelRequest is the body of POST /api/v1/models/test.
+type TestModelRequest struct {
+	Name string `json:"name"`
+}
+
+// testModel asks a model a small question; it costs a few tokens.
+func (c *call) testModel() error {
+	var r TestModelRequest
+	if err := c.decode(&r, false); err != nil {
+		return err
+	}
+	t, err := c.h.TestModel(c.ctx(), r.Name)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, t)
+}
+
+// ConfigInfo is the answer of GET /api/v1/config: every value, secrets by where they are
+// read and never themselves, and where it was said.
+type ConfigInfo struct {
+	File   string         `json:"file,omitempty"`
+	Values []config.Value `json:"values"`
+}
+
+func (c *call) config() error {
+	cfg := c.h.Config()
+	values, err := cfg.Show(c.req.URL.Query().Get("path"))
+	if err != nil {
+		return err
+	}
+	if values == nil {
+		values = []config.Value{}
+	}
+	return c.answer(http.StatusOK, ConfigInfo{cfg.File, values})
+}
+
+func (c *call) toolStats() error {
+	list, err := c.h.ToolStats(c.ctx())
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, items(list))
+}
+
+//go:embed openapi.json
+var openapi []byte
+
+func (c *call) openapi() error {
+	c.sendBytes(http.StatusOK, "application/json", openapi)
+	return nil
+}

@@ -1,0 +1,209 @@
+package httpapi
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/mcp"
+)
+
+// ToolList is the answer of GET /api/v1/tools: the tools as models see them, and what is
+// missing.
+type ToolList struct {
+	Items    []ToolInfo      `json:"items"`
+	Problems []ServerProblem `json:"problems,omitempty"`
+}
+
+// ToolInfo is a tool with what its definition costs a prompt, in tokens.
+type ToolInfo struct {
+	tenon.Tool
+	Tokens int `json:"tokens"`
+}
+
+// ToolDetail is the answer of GET /api/v1/tools/{name}. Steps is what was changed on the
+// way from the server to the model. Offered is false for a tool that is left out; Reason
+// says why.
+type ToolDetail struct {
+	ToolInfo
+	Offered   bool                `json:"offered"`
+	Reason    string              `json:"reason,omitempty"`
+	Arguments []catalog.Parameter `json:"arguments"`
+	Steps     []catalog.Step      `json:"steps"`
+}
+
+// tools lists all tools, or those of ?server=, or those that fit the words of ?search=,
+// best first.
+func (c *call) tools() error {
+	q := c.req.URL.Query()
+	snapshot, problems, err := c.h.Tools(c.ctx())
+	if err != nil {
+		return err
+	}
+	all := slices.Clone(snapshot.Tools())
+	if words := q.Get("search"); words != "" {
+		all = all[:0]
+		for _, hit := range snapshot.Index().Search(words, maxPageSize) {
+			all = append(all, *hit.Tool)
+		}
+	}
+	server := q.Get("server")
+	if server != "" {
+		if _, err := c.status(server); err != nil && !slices.ContainsFunc(all, func(t tenon.Tool) bool { return t.Server == server }) {
+			return err
+		}
+	}
+	l := ToolList{Items: []ToolInfo{}, Problems: problemsOf(problems)}
+	for _, t := range all {
+		if server == "" || t.Server == server {
+			l.Items = append(l.Items, ToolInfo{t, catalog.Tokens(&t)})
+		}
+	}
+	return c.answer(http.StatusOK, l)
+}
+
+func (c *call) tool() error {
+	name := c.req.PathValue("name")
+	snapshot, _, err := c.h.Tools(c.ctx())
+	if err != nil {
+		return err
+	}
+	d := ToolDetail{Arguments: []catalog.Parameter{}, Steps: []catalog.Step{}}
+	t, ok := snapshot.Lookup(name)
+	if !ok {
+		all := snapshot.Tools()
+		if i := slices.IndexFunc(all, func(t tenon.Tool) bool { return t.Server+"."+t.Remote == name }); i >= 0 {
+			t, ok = &all[i], true
+		}
+	}
+	if ok {
+		d.ToolInfo, d.Offered = ToolInfo{*t, catalog.Tokens(t)}, true
+		d.Arguments = append(d.Arguments, catalog.Parameters(t)...)
+	} else {
+		all := snapshot.Withheld()
+		i := slices.IndexFunc(all, func(w catalog.Withheld) bool { return w.Remote == name || w.Server+"."+w.Remote == name })
+		if i < 0 {
+			return tenon.Errorf(tenon.CodeNotFound, "there is no tool '%s'", name)
+		}
+		d.Server, d.Remote, d.Reason = all[i].Server, all[i].Remote, all[i].Reason
+	}
+	d.Steps = append(d.Steps, snapshot.Explain(d.Server, d.Remote)...)
+	return c.answer(http.StatusOK, d)
+}
+
+// CallRequest is the body of POST /api/v1/tools/{name}/call; it may be missing.
+type CallRequest struct {
+	Arguments json.RawMessage `json:"arguments,omitempty"` // an object
+	// Detach answers at once (202) with the run that the call is recorded as.
+	Detach bool `json:"detach,omitempty"`
+}
+
+// CallResponse is the answer to it. A failure that the tool reports is a result with
+// is_error.
+type CallResponse struct {
+	Run    tenon.Run     `json:"run"`
+	Result *tenon.Result `json:"result,omitempty"`
+}
+
+// callTool makes a call for the caller. It is the caller's consent; deny rules hold.
+func (c *call) callTool() error {
+	var r CallRequest
+	if err := c.decode(&r, true); err != nil {
+		return err
+	}
+	if err := c.admitRun(); err != nil {
+		return err
+	}
+	run, err := c.h.StartCallAs(c.ctx(), c.caller.Principal, c.req.PathValue("name"), json.RawMessage(cmp.Or(string(r.Arguments), "{}")))
+	if err != nil {
+		return err
+	}
+	c.w.Header().Set("Location", prefix+"/runs/"+run.ID)
+	if r.Detach {
+		return c.answer(http.StatusAccepted, CallResponse{Run: run})
+	}
+	result, err := c.h.FollowCall(c.ctx(), run.ID, 0, func(tenon.Event) {})
+	if err != nil {
+		return err
+	}
+	if run, err = c.runOf(run.ID); err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, CallResponse{run, result})
+}
+
+// ServerPrompt is a prompt and whose it is.
+type ServerPrompt struct {
+	Server string `json:"server"`
+	mcp.Prompt
+}
+
+// ServerResource is a resource, or a template of resources, and whose it is.
+type ServerResource struct {
+	Server string `json:"server"`
+	mcp.Resource
+}
+
+// offers is a list of what servers have beside tools.
+type offers[T any] struct {
+	Items    []T             `json:"items"`
+	Problems []ServerProblem `json:"problems,omitempty"`
+}
+
+func (c *call) prompts() error {
+	found, err := c.promptsOf(c.req.URL.Query().Get("server"))
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, found)
+}
+
+func (c *call) resources() error {
+	found, err := c.resourcesOf(c.req.URL.Query().Get("server"))
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, found)
+}
+
+// PromptRequest is the body of POST /api/v1/prompts/get.
+type PromptRequest struct {
+	Server    string            `json:"server"`
+	Name      string            `json:"name"`
+	Arguments map[string]string `json:"arguments,omitempty"`
+}
+
+// prompt answers with the server's own result (prompts/get).
+func (c *call) prompt() error {
+	var r PromptRequest
+	if err := c.decode(&r, false); err != nil {
+		return err
+	}
+	raw, err := c.getPrompt(r)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, raw)
+}
+
+// ReadRequest is the body of POST /api/v1/resources/read.
+type ReadRequest struct {
+	Server string `json:"server"`
+	URI    string `json:"uri"`
+}
+
+// read answers with the contents of a resource.
+func (c *call) read() error {
+	var r ReadRequest
+	if err := c.decode(&r, false); err != nil {
+		return err
+	}
+	contents, err := c.readResource(r)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, items(contents))
+}
