@@ -3,6 +3,7 @@ package httpapi
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -24,7 +25,8 @@ const (
 	maxBody = 16 << 20
 	// maxDepth bounds how deep the JSON of a body is nested.
 	maxDepth = 256
-	// bodyTime is how long a body may take to arrive.
+	// bodyTime is how long a body may take to arrive where the configuration says
+	// nothing else.
 	bodyTime = 30 * time.Second
 )
 
@@ -171,21 +173,27 @@ func (c *call) readBody() error {
 		return nil
 	}
 	control := http.NewResponseController(c.w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // not every writer has one
+	_ = control.SetReadDeadline(time.Now().Add(c.cfg.BodyTime)) // not every writer has one
 	b, err := io.ReadAll(http.MaxBytesReader(c.w, c.req.Body, maxBody))
-	_ = control.SetReadDeadline(time.Time{})
+	if err == nil { // else the rest of the body is given no more time
+		_ = control.SetReadDeadline(time.Time{})
+	}
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
 		return tenon.Errorf(tenon.CodeTooLarge, "the body has more than %d bytes", maxBody)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return refuse(http.StatusRequestTimeout, tenon.CodeTimeout, "the body did not arrive within %s", bodyTime)
+		return refuse(http.StatusRequestTimeout, tenon.CodeTimeout, "the body did not arrive within %s", c.cfg.BodyTime)
 	case err != nil:
 		return tenon.Errorf(tenon.CodeInvalid, "the body cannot be read: %w", err)
 	case !utf8.Valid(b):
 		return tenon.Errorf(tenon.CodeInvalid, "the body is not UTF-8")
 	case deeper(b, maxDepth):
 		return tenon.Errorf(tenon.CodeInvalid, "the body is nested deeper than %d levels", maxDepth)
+	}
+	var any json.RawMessage
+	if err := json.Unmarshal(b, &any); err != nil && len(b) > 0 {
+		return tenon.Errorf(tenon.CodeInvalid, "the body is not one JSON value: %s", err)
 	}
 	c.body = b
 	return nil

@@ -1,11 +1,13 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/host"
@@ -51,6 +53,8 @@ type Config struct {
 	APIs []string
 	// Agent is whom the researchai API asks; empty: the default one.
 	Agent string
+	// BodyTime is how long the body of a request may take to arrive; 0: 30 s.
+	BodyTime time.Duration
 }
 
 // api serves one host.
@@ -67,14 +71,17 @@ type api struct {
 func Handler(h *host.Host) http.Handler { return New(h, Config{}) }
 
 // New serves a host. The handler is safe for concurrent use.
-func New(h *host.Host, cfg Config) http.Handler {
+func New(h *host.Host, cfg Config) http.Handler { return build(h, cfg, routes()) }
+
+func build(h *host.Host, cfg Config, table []route) http.Handler {
 	cfg.Hosts, cfg.Origins, cfg.APIs = slices.Clone(cfg.Hosts), slices.Clone(cfg.Origins), slices.Clone(cfg.APIs)
 	if len(cfg.APIs) == 0 {
 		cfg.APIs = []string{Native, ResearchAI, OpenAI}
 	}
+	cfg.BodyTime = cmp.Or(cfg.BodyTime, bodyTime)
 	a := &api{h: h, cfg: cfg, requests: newGate(maxRequests), streams: newGate(maxStreams)}
 	byPattern := map[string]map[string]*route{}
-	for _, r := range routes() {
+	for _, r := range table {
 		if r.api != "" && !slices.Contains(cfg.APIs, r.api) {
 			continue
 		}
@@ -148,10 +155,10 @@ func (c *call) handle() {
 
 // fail answers with an error, in the form of the route's API.
 func (c *call) fail(err error) {
-	if c.req.Context().Err() != nil {
+	p, known := problem(err)
+	if c.req.Context().Err() != nil && p.Status != http.StatusRequestTimeout { // whose reading has ended, and not the client
 		return // nobody reads it
 	}
-	p, known := problem(err)
 	if !known {
 		c.h.Logger().Error("a request met a defect", "method", c.req.Method, "path", c.req.URL.Path, "error", err)
 	}

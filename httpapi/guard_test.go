@@ -1,0 +1,244 @@
+package httpapi_test
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/httpapi"
+)
+
+const (
+	ownToken  = "own-token-0123456789"
+	annaToken = "anna-token-0123456789"
+)
+
+// guarded is how tenon serve listens over TCP.
+func guarded() httpapi.Config {
+	return httpapi.Config{Guarded: true, Hosts: []string{"tenon"}, Origins: []string{"https://tools.example.com"},
+		Authenticate: httpapi.Tokens(tenon.NewSecret(ownToken), map[tenon.Principal]tenon.Secret{"anna": tenon.NewSecret(annaToken)})}
+}
+
+// fill puts ids into the pattern of a route.
+func fill(pattern string) string {
+	return strings.NewReplacer("{id}", "run_none", "{name}", "none", "{artifact}", "none").Replace(pattern)
+}
+
+// TestEveryRouteIsGuarded sends to every route of the table what has to be refused
+// before any handler is reached, and then what has to pass.
+func TestEveryRouteIsGuarded(t *testing.T) {
+	h, _, _ := serve(t)
+	reached := 0
+	handler := httpapi.Counted(h, guarded(), func() { reached++ })
+	type request struct {
+		header map[string]string
+		host   string
+		body   string
+		length int64 // where it is not that of the body; -1: not known
+	}
+	js := map[string]string{"Content-Type": "application/json"}
+	with := func(kv ...string) map[string]string {
+		h := map[string]string{"Authorization": "Bearer " + ownToken}
+		for i := 0; i < len(kv); i += 2 {
+			h[kv[i]] = kv[i+1]
+		}
+		return h
+	}
+	only := func(r httpapi.Route, method, otherwise int) int { // where a route takes a body
+		if r.Method == http.MethodGet {
+			return otherwise
+		}
+		return method
+	}
+	cases := map[string]struct {
+		request
+		want func(httpapi.Route) int
+	}{
+		"no token":            {request{}, func(httpapi.Route) int { return 401 }},
+		"wrong token":         {request{header: map[string]string{"Authorization": "Bearer wrong-token-0123456789"}}, func(httpapi.Route) int { return 401 }},
+		"empty token":         {request{header: map[string]string{"Authorization": "Bearer "}}, func(httpapi.Route) int { return 401 }},
+		"basic":               {request{header: map[string]string{"Authorization": "Basic " + ownToken}}, func(httpapi.Route) int { return 401 }},
+		"two schemes":         {request{header: map[string]string{"Authorization": "Bearer, Bearer " + ownToken}}, func(httpapi.Route) int { return 401 }},
+		"bad Host":            {request{header: with(), host: "evil.example"}, func(httpapi.Route) int { return 403 }},
+		"our name in a Host":  {request{header: with(), host: "127.0.0.1.evil.example"}, func(httpapi.Route) int { return 403 }},
+		"another's address":   {request{header: with(), host: "10.1.2.3:8420"}, func(httpapi.Route) int { return 403 }},
+		"bad Origin":          {request{header: with("Origin", "http://evil.example")}, func(httpapi.Route) int { return 403 }},
+		"null Origin":         {request{header: with("Origin", "null")}, func(httpapi.Route) int { return 403 }},
+		"another port":        {request{header: with("Origin", "http://127.0.0.1:9999")}, func(httpapi.Route) int { return 403 }},
+		"another scheme":      {request{header: with("Origin", "ftp://127.0.0.1:8420")}, func(httpapi.Route) int { return 403 }},
+		"cross-site no-cors":  {request{header: with("Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors")}, func(httpapi.Route) int { return 403 }},
+		"plain text":          {request{header: with("Content-Type", "text/plain"), body: `{"a":1}`}, func(r httpapi.Route) int { return only(r, 415, 400) }},
+		"a form":              {request{header: with("Content-Type", "application/x-www-form-urlencoded"), body: "a=1"}, func(r httpapi.Route) int { return only(r, 415, 400) }},
+		"no type":             {request{header: with(), body: `{"a":1}`}, func(r httpapi.Route) int { return only(r, 415, 400) }},
+		"an empty form":       {request{header: with("Content-Type", "multipart/form-data; boundary=x")}, func(r httpapi.Route) int { return only(r, 415, 200) }},
+		"oversized":           {request{header: with("Content-Type", "application/json"), body: "{}", length: 17 << 20}, func(httpapi.Route) int { return 413 }},
+		"oversized in chunks": {request{header: with("Content-Type", "application/json"), body: `"` + strings.Repeat("x", 16<<20) + `"`, length: -1}, func(r httpapi.Route) int { return only(r, 413, 400) }},
+		"malformed":           {request{header: with("Content-Type", "application/json"), body: `{"a":`}, func(httpapi.Route) int { return 400 }},
+		"two values":          {request{header: with("Content-Type", "application/json"), body: `{}{}`}, func(httpapi.Route) int { return 400 }},
+		"deep":                {request{header: with("Content-Type", "application/json"), body: strings.Repeat(`{"a":[`, 200) + strings.Repeat("]}", 200)}, func(httpapi.Route) int { return 400 }},
+		"not UTF-8":           {request{header: with("Content-Type", "application/json"), body: "{\"a\":\"\xff\"}"}, func(httpapi.Route) int { return 400 }},
+	}
+	ask := func(method, path string, r request) (int, http.Header) {
+		req, err := http.NewRequestWithContext(t.Context(), method, "http://127.0.0.1:8420"+path, strings.NewReader(r.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.length != 0 {
+			req.ContentLength = r.length
+		}
+		for k, v := range r.header {
+			req.Header.Set(k, v)
+		}
+		if r.host != "" {
+			req.Host = r.host
+		}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, req)
+		return w.Code, w.Header()
+	}
+	for _, r := range httpapi.Routes() {
+		t.Run(r.Method+r.Pattern, func(t *testing.T) {
+			for name, tt := range cases {
+				want := tt.want(r)
+				if want == 401 && r.Open {
+					want = 200
+				}
+				reached = 0
+				status, header := ask(r.Method, fill(r.Pattern), tt.request)
+				if status != want || (reached > 0) != (want == 200) {
+					t.Errorf("%s: status %d, want %d; %d handlers reached", name, status, want, reached)
+				}
+				if status == 401 && header.Get("WWW-Authenticate") == "" {
+					t.Errorf("%s: a 401 without WWW-Authenticate", name)
+				}
+			}
+			if r.Owner {
+				reached = 0
+				if status, _ := ask(r.Method, fill(r.Pattern), request{header: map[string]string{"Authorization": "Bearer " + annaToken}}); status != 403 || reached > 0 {
+					t.Errorf("a route of the owner: status %d for another", status)
+				}
+			}
+			for name, header := range map[string]map[string]string{"own page": with("Origin", "http://127.0.0.1:8420"), "page that is allowed": with("Origin", "https://tools.example.com"), "no page": with()} {
+				reached = 0
+				if status, _ := ask(r.Method, fill(r.Pattern), request{header: header}); status != 200 || reached != 1 {
+					t.Errorf("%s: status %d", name, status)
+				}
+			}
+			reached = 0
+			status, _ := ask(r.Method, fill(r.Pattern)+"?access_token="+ownToken, request{header: js})
+			if ok := r.Stream || r.Open; (status == 200) != ok || (reached == 1) != ok {
+				t.Errorf("a token in the address: status %d", status)
+			}
+		})
+	}
+}
+
+// TestOthersIDs holds that what belongs to somebody else is answered byte for byte as
+// what does not exist, on every route that takes an id.
+func TestOthersIDs(t *testing.T) {
+	h, d, _ := serve(t)
+	close(d.open)
+	handler := httpapi.New(h, guarded())
+	const js = "application/json"
+	own := []string{"Authorization", "Bearer " + ownToken}
+	anna := []string{"Authorization", "Bearer " + annaToken}
+	_, _, body := request(t, handler, "POST", "/api/v1/runs", js, `{"question":"open","yes":"me"}`, own...)
+	run := between(t, body, `"run":{"id":"`, `"`)
+	session := between(t, body, `"session":"`, `"`)
+	for _, err := range h.Events(t.Context(), run, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	bodies := map[string]string{"/steer": `{"text":"x"}`, "/decide": `{"step":"1.0","verdict":"allow"}`, "PATCH": `{"title":"x"}`}
+	tried := 0
+	for _, r := range httpapi.Routes() {
+		if !strings.Contains(r.Pattern, "{id}") {
+			continue
+		}
+		mine := run
+		if strings.Contains(r.Pattern, "/sessions/") {
+			mine = session
+		}
+		if strings.Contains(r.Pattern, "/approvals/") {
+			mine += "%2F1.0"
+		}
+		body := ""
+		for part, b := range bodies {
+			if strings.HasSuffix(r.Pattern, part) || r.Method == part {
+				body = b
+			}
+		}
+		kind := ""
+		if body != "" {
+			kind = js
+		}
+		path := func(id string) string { return strings.NewReplacer("{id}", id, "{artifact}", "x").Replace(r.Pattern) }
+		unknown := mine[:4] + "00000000000000000000" + mine[min(len(mine), 24):]
+		status, _, got := request(t, handler, r.Method, path(mine), kind, body, anna...)
+		status2, _, want := request(t, handler, r.Method, path(unknown), kind, body, anna...)
+		if status != 404 || status2 != 404 || strings.ReplaceAll(got, mine[:24], "ID") != strings.ReplaceAll(want, unknown[:24], "ID") {
+			t.Errorf("%s %s: %d %s, and of one that does not exist %d %s", r.Method, r.Pattern, status, got, status2, want)
+		}
+		tried++
+	}
+	if tried < 15 {
+		t.Errorf("%d routes with ids", tried)
+	}
+	for path, what := range map[string]string{"/api/v1/runs": run, "/api/v1/sessions": session, "/api/v1/search?q=open": run} {
+		if status, _, body := request(t, handler, "GET", path, "", "", anna...); status != 200 || strings.Contains(body, what) {
+			t.Errorf("%s shows what is of another: %d %s", path, status, body)
+		}
+		if status, _, body := request(t, handler, "GET", path, "", "", own...); status != 200 || !strings.Contains(body, what) {
+			t.Errorf("%s does not show what is one's own: %d %s", path, status, body)
+		}
+	}
+	for _, q := range []string{`{"question":"x","session":"` + session + `"}`, `{"question":"x","session":"-1"}`, `{"question":"x","session":"` + session[:8] + `"}`} {
+		if status, _, body := request(t, handler, "POST", "/api/v1/runs", js, q, anna...); status != 404 {
+			t.Errorf("%s continues the session of another: %d %s", q, status, body)
+		}
+	}
+	if status, _, body := request(t, handler, "POST", "/api/v1/runs", js, `{"question":"x","model":"script:/etc/passwd"}`, anna...); status != 403 {
+		t.Errorf("a principal names a file: %d %s", status, body)
+	}
+}
+
+func between(t *testing.T, s, from, to string) string {
+	t.Helper()
+	_, s, ok := strings.Cut(s, from)
+	s, _, ok2 := strings.Cut(s, to)
+	if !ok || !ok2 {
+		t.Fatalf("%q has no %q", s, from)
+	}
+	return s
+}
+
+// TestSlowBody holds that a body that does not come ends the request, on a real
+// connection.
+func TestSlowBody(t *testing.T) {
+	h, _, _ := serve(t)
+	cfg := guarded()
+	cfg.BodyTime = 50 * time.Millisecond
+	s := httptest.NewServer(httpapi.New(h, cfg))
+	defer s.Close()
+	conn, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "POST /api/v1/runs HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer "+ownToken+"\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(conn) // the connection is closed after it
+	if err != nil || !strings.HasPrefix(string(b), "HTTP/1.1 408 ") || !strings.Contains(string(b), "did not arrive") {
+		t.Errorf("%s: %v", b, err)
+	}
+}
