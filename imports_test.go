@@ -29,6 +29,7 @@ var arrows = map[string][]string{
 	"transport":           {"jsonrpc", "internal/sse"},
 	"mcp":                 {"jsonrpc", "transport", "internal/patience"},
 	"catalog":             {"policy"},
+	"table":               {},
 	"servers/oauth":       {},
 	"internal/authserver": {},
 	"internal/keyring":    {},
@@ -50,6 +51,7 @@ var arrows = map[string][]string{
 	"engine/enginetest": {"engine"},
 
 	"config": {"agent", "catalog", "model", "model/react", "policy", "servers", "internal/keyring"},
+	"config": {"agent", "catalog", "model", "model/react", "policy", "servers", "table"},
 	"host": {"agent", "catalog", "config", "engine", "engine/local", "model", "model/anthropic", "model/gemini", "model/openai",
 		"model/react", "model/script", "policy", "record", "servers", "servers/oauth", "store", "store/sqlite", "transport", "internal/keyring", "internal/patience"},
 
@@ -60,13 +62,14 @@ var arrows = map[string][]string{
 	"internal/history":    {},
 	"internal/testserver": {"mcp", "transport", "jsonrpc"},
 	"internal/clitest":    {},
-	"cmd/tenon":           {"agent", "catalog", "config", "engine", "eval", "host", "httpapi", "internal/testserver", "model", "model/script", "record", "servers"},
+	"cmd/tenon":           {"agent", "catalog", "config", "engine", "eval", "host", "httpapi", "internal/testserver", "model", "model/script", "record", "servers", "table"},
 }
 
 // homes says which package of ours may import a module of others. One module,
 // one home, so that it can be exchanged; the exceptions say why.
 var homes = map[string][]string{
 	"cel.dev/cel-go":                  {"policy"},
+	"github.com/apache/arrow-go/v18":  {"table"},
 	"github.com/coder/websocket":      {"transport"},
 	"github.com/google/jsonschema-go": {"catalog"},
 	"github.com/spf13/cobra":          {"cmd/tenon"},

@@ -1,0 +1,243 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"os"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/tenonhq/tenon"
+)
+
+// Concat writes the rows of several tables as one, in order, and returns their
+// number. Columns of one name become one; a table that has exactly one tool column
+// gives it to the one tool column of the result, whatever the two are called. Tool
+// columns of any layout are written in the layout of o. What a table does not have
+// is missing in its rows. Equal row ids get _dup. Files of the file stores go with
+// the rows. Memory does not grow with the number of rows, but for eight bytes a row
+// id where there are several tables. Errors: invalid (types clash, a tool cannot be
+// expressed), store, cancelled.
+func Concat(ctx context.Context, path string, in []*Reader, o WriteOptions) (int64, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range in {
+		if a, err := os.Stat(r.name); err == nil && len(in) == 1 {
+			if b, err := os.Stat(path); err == nil && os.SameFile(a, b) {
+				return 0, invalid("%s is never changed in place; write to another file", r.name)
+			}
+		}
+	}
+	j, err := join(in, o)
+	if err != nil {
+		return 0, err
+	}
+	w, err := create(path, j.schema, j.meta, o)
+	if err != nil {
+		return 0, err
+	}
+	defer w.abort()
+	for i, r := range in {
+		if err := j.copy(ctx, w, r, i); err != nil {
+			return 0, err
+		}
+	}
+	if err := w.commit(); err != nil {
+		return 0, err
+	}
+	return w.rows, nil
+}
+
+// joined is the plan of a concatenation.
+type joined struct {
+	o      WriteOptions
+	schema *arrow.Schema
+	meta   map[string]string
+	from   [][]int // table → column of the result → column of the table; -1: none
+	seen   map[uint64]struct{}
+	seed   maphash.Seed
+}
+
+// join plans: which columns there are and where they come from.
+func join(in []*Reader, o WriteOptions) (*joined, error) {
+	j := &joined{o: o, meta: map[string]string{}, seed: maphash.MakeSeed()}
+	if len(in) > 1 {
+		j.seen = map[uint64]struct{}{}
+	}
+	type target struct {
+		field arrow.Field
+		tool  bool
+		whose string
+	}
+	var list []target
+	tools := 0 // tool columns of the result
+	for _, r := range in {
+		own := 0
+		for _, c := range r.columns {
+			if c.IsTool() {
+				own++
+			}
+		}
+		from := make([]int, len(list))
+		for k := range from {
+			from[k] = -1
+		}
+		for _, c := range r.columns {
+			at := -1
+			for k, t := range list {
+				if from[k] == -1 && t.tool == c.IsTool() && (t.field.Name == c.Name || c.IsTool() && own == 1 && tools == 1) {
+					at = k
+					break
+				}
+				if t.field.Name == c.Name && t.tool != c.IsTool() {
+					return nil, invalid("column '%s' holds tools in one of %s and %s and none in the other", c.Name, t.whose, r.name)
+				}
+			}
+			f := r.schema.Field(c.at)
+			f.Nullable = true
+			if c.IsTool() {
+				f = logical(c.Name, o.Layout.class(), o.Layout.storage())
+			}
+			if at < 0 {
+				if c.IsTool() {
+					tools++
+				}
+				list, from = append(list, target{f, c.IsTool(), r.name}), append(from, c.at)
+				continue
+			}
+			if have := list[at].field; !c.IsTool() && (!arrow.TypeEqual(have.Type, f.Type) || classOf(have) != classOf(f)) {
+				return nil, invalid("column '%s' is %s in %s and %s in %s", c.Name, typeName(have.Type), list[at].whose, typeName(f.Type), r.name)
+			}
+			from[at] = c.at
+		}
+		j.from = append(j.from, from)
+		for k, v := range r.meta {
+			if _, ok := j.meta[k]; !ok {
+				j.meta[k] = v
+			}
+		}
+	}
+	all := []arrow.Field{{Name: RowID, Type: arrow.BinaryTypes.String}}
+	for _, t := range list {
+		all = append(all, t.field)
+	}
+	j.schema = arrow.NewSchema(all, nil)
+	return j, nil
+}
+
+// copy writes the rows of one table.
+func (j *joined) copy(ctx context.Context, w *writer, r *Reader, n int) error {
+	lost, unknown := 0, map[Kind]int{}
+	for {
+		first := r.rows
+		rec, err := r.next(ctx)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		cols := make([]arrow.Array, j.schema.NumFields())
+		cols[0] = j.ids(r, rec, first)
+		for k := 1; k < len(cols); k++ {
+			f := j.schema.Field(k)
+			at := -1
+			if k-1 < len(j.from[n]) {
+				at = j.from[n][k-1]
+			}
+			if at < 0 {
+				cols[k] = array.MakeArrayOfNull(memory.DefaultAllocator, f.Type, int(rec.NumRows()))
+				continue
+			}
+			cols[k] = rec.Column(at)
+			for _, c := range r.columns {
+				if c.at == at && c.IsTool() {
+					if cols[k], err = j.tools(ctx, w, r, c, rec, first, &lost, unknown); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		if err := w.write(ctx, array.NewRecordBatch(j.schema, cols, rec.NumRows())); err != nil {
+			return err
+		}
+	}
+	if lost > 0 {
+		where := "their files are missing"
+		if !w.keeps() {
+			where = "a stream has no file store: name a file or a .tooltable"
+		}
+		j.o.Warn(fmt.Sprintf("%s: the packed workflows of %d tools are not copied, so calls of them will fail: %s", r.name, lost, where))
+	}
+	for k, count := range unknown {
+		j.o.Warn(fmt.Sprintf("%s: %d tools are of kind %d, which this tenon does not know; they are kept as they are", r.name, count, k))
+	}
+	return nil
+}
+
+// ids makes the row ids of a batch.
+func (j *joined) ids(r *Reader, rec arrow.RecordBatch, first int64) arrow.Array {
+	b := array.NewStringBuilder(memory.DefaultAllocator)
+	for i := range int(rec.NumRows()) {
+		id := r.id(rec, i, first)
+		if j.seen != nil {
+			for {
+				h := maphash.String(j.seed, id)
+				if _, ok := j.seen[h]; !ok {
+					j.seen[h] = struct{}{}
+					break
+				}
+				id += "_dup"
+			}
+		}
+		b.Append(id)
+	}
+	return b.NewArray()
+}
+
+// tools copies the cells of a tool column. Those of the layout that is written stay
+// byte for byte.
+func (j *joined) tools(ctx context.Context, w *writer, r *Reader, c Column, rec arrow.RecordBatch, first int64, lost *int, unknown map[Kind]int) (arrow.Array, error) {
+	same := !j.o.encode && c.Layout == j.o.Layout && arrow.TypeEqual(rec.Column(c.at).DataType(), j.o.Layout.storage())
+	b := array.NewStructBuilder(memory.DefaultAllocator, j.o.Layout.storage())
+	for i := range int(rec.NumRows()) {
+		row := ToolRow{Index: first + int64(i), ID: r.id(rec, i, first)}
+		t, err := r.tool(c, rec, i, row)
+		if err != nil {
+			return nil, err
+		}
+		if t != nil && t.Keys != "" {
+			switch {
+			case !w.keeps():
+				*lost++
+			default:
+				err := w.keep.add(ctx, r.store, t.Keys)
+				if code := tenon.ErrorCode(err); code == tenon.CodeNotFound || code == tenon.CodeInvalid {
+					*lost++ // an error at the call, not here
+				} else if err != nil {
+					return nil, err
+				}
+			}
+		}
+		if t != nil && t.Kind != Workflow && t.Kind != MCP {
+			unknown[t.Kind]++
+		}
+		if same {
+			continue
+		}
+		if err := contain(func() error { return appendTool(b, j.o.Layout, t) }); err != nil {
+			return nil, invalid("%s: %s, column '%s': %w", r.name, row.Place(), c.Name, err)
+		}
+	}
+	if same {
+		return rec.Column(c.at), nil
+	}
+	return b.NewArray(), nil
+}

@@ -1,0 +1,140 @@
+package table
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strconv"
+)
+
+// maxDifferences bounds what a comparison tells of.
+const maxDifferences = 20
+
+// Diff compares two tables: columns with their types and classes, row ids, and every
+// cell as it is stored. How rows are cut into batches, compression, dictionaries and
+// metadata do not count. It returns at most 20 differences, none for identical
+// tables.
+func Diff(ctx context.Context, a, b *Reader) ([]string, error) {
+	var out []string
+	if x, y := describe(a), describe(b); x != y {
+		return []string{fmt.Sprintf("columns: %s / %s", x, y)}, nil
+	}
+	nextA, stopA := iter.Pull2(a.Rows(ctx))
+	defer stopA()
+	nextB, stopB := iter.Pull2(b.Rows(ctx))
+	defer stopB()
+	for len(out) < maxDifferences {
+		x, errX, okX := nextA()
+		y, errY, okY := nextB()
+		switch {
+		case okX && errX != nil:
+			return nil, errX
+		case okY && errY != nil:
+			return nil, errY
+		case !okX && !okY:
+			return out, nil
+		case okX != okY:
+			return append(out, fmt.Sprintf("rows: %s ends after %d", map[bool]string{true: b.name, false: a.name}[okX], max(x.Index, y.Index))), nil
+		}
+		if x.ID != y.ID {
+			out = append(out, fmt.Sprintf("row %d: row id '%s' / '%s'", x.Index, x.ID, y.ID))
+		}
+		for i, c := range a.columns {
+			v, err := x.Value(c, true)
+			if err != nil {
+				return nil, err
+			}
+			w, err := y.Value(b.columns[i], true)
+			if err != nil {
+				return nil, err
+			}
+			if !bytes.Equal(v, w) {
+				out = append(out, fmt.Sprintf("row %d ('%s'), column '%s': %s / %s", x.Index, x.ID, c.Name, v, w))
+			}
+		}
+	}
+	return out, nil
+}
+
+func describe(r *Reader) string {
+	s := ""
+	for _, c := range r.columns {
+		s += c.Name + ": " + c.Type
+		if c.Class != "" {
+			s += " (" + c.Class + ")"
+		}
+		s += "; "
+	}
+	return s
+}
+
+// DiffTools compares what the tools of two tables mean, whatever layouts they are
+// stored in and whatever their rows are called: kind, name, description, schemas as
+// JSON, ports, message port, files, server. It returns at most 20 differences.
+func DiffTools(ctx context.Context, a, b *Reader) ([]string, error) {
+	ca, err := a.Column("")
+	if err != nil {
+		return nil, err
+	}
+	cb, err := b.Column("")
+	if err != nil {
+		return nil, err
+	}
+	nextA, stopA := iter.Pull2(a.Tools(ctx, ca))
+	defer stopA()
+	nextB, stopB := iter.Pull2(b.Tools(ctx, cb))
+	defer stopB()
+	var out []string
+	for n := 0; len(out) < maxDifferences; n++ {
+		x, errX, okX := nextA()
+		y, errY, okY := nextB()
+		switch {
+		case okX && errX != nil:
+			return nil, errX
+		case okY && errY != nil:
+			return nil, errY
+		case !okX && !okY:
+			return out, nil
+		case okX != okY:
+			return append(out, fmt.Sprintf("rows: %s ends after %d", map[bool]string{true: b.name, false: a.name}[okX], n)), nil
+		}
+		v, w := x.Tool.meaning(), y.Tool.meaning()
+		if v != w {
+			out = append(out, "row "+strconv.Itoa(n)+": "+v+" / "+w)
+		}
+	}
+	return out, nil
+}
+
+// meaning writes a tool so that equal ones are equal texts.
+func (t *Tool) meaning() string {
+	if t == nil {
+		return "missing"
+	}
+	canonical := func(s string) string {
+		var v any
+		d := json.NewDecoder(bytes.NewReader([]byte(s)))
+		d.UseNumber()
+		if d.Decode(&v) != nil {
+			return s
+		}
+		b, _ := encode(v) // what was decoded can be encoded
+		return string(b)
+	}
+	ports := func(list []Port) []Port {
+		out := make([]Port, len(list))
+		for i, p := range list {
+			p.Spec = canonical(p.Spec)
+			out[i] = p
+		}
+		return out
+	}
+	params := canonical(t.Parameters)
+	if params == "" || params == "null" {
+		params = "{}"
+	}
+	b, _ := encode([]any{t.Kind, t.Name, t.Description, params, ports(t.Inputs), ports(t.Outputs), t.Message, t.Keys, t.Server, t.Remote, t.Credential}) // plain values have JSON
+	return string(b)
+}

@@ -1,0 +1,190 @@
+package table
+
+import (
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// Layout is the form in which a tool column is stored.
+//
+// seed9 is one struct of nine fields, with the file store keys inside. The others
+// are of KNIME's own: an outer struct of the keys and an inner one. java9 is only
+// read; legacy6 holds workflow tools alone, and is what released versions write.
+type Layout string
+
+// The layouts.
+const (
+	Seed9   Layout = "seed9"
+	Java9   Layout = "java9"
+	Java10  Layout = "java10"
+	Legacy6 Layout = "legacy6"
+)
+
+// Layouts are the layouts that can be written.
+var layouts = []Layout{Seed9, Java10, Legacy6}
+
+// Layouts returns the layouts that can be written; the first is the default.
+func Layouts() []string {
+	names := make([]string, len(layouts))
+	for i, l := range layouts {
+		names[i] = string(l)
+	}
+	return names
+}
+
+// CheckLayout returns an error for a layout that cannot be written.
+func CheckLayout(l Layout) error {
+	switch l {
+	case Seed9, Java10, Legacy6:
+		return nil
+	case Java9:
+		return invalid("layout java9 can be read and not written: it has no place for a credential and no release reads it; write java10")
+	}
+	return invalid("there is no layout '%s'; layouts that can be written: seed9, java10, legacy6", l)
+}
+
+// fields makes the fields "0", "1", … of a struct.
+func fields(types ...arrow.DataType) *arrow.StructType {
+	list := make([]arrow.Field, len(types))
+	for i, t := range types {
+		list[i] = arrow.Field{Name: strconv.Itoa(i), Type: t, Nullable: true}
+	}
+	return arrow.StructOf(list...)
+}
+
+// list makes a list as KNIME names its elements.
+func list(t arrow.DataType) arrow.DataType {
+	return arrow.ListOfField(arrow.Field{Name: "$data$", Type: t, Nullable: true})
+}
+
+// storage returns the struct of a layout.
+func (l Layout) storage() *arrow.StructType {
+	text, i8, i32 := arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int32
+	ports := list(fields(text, text, text, text))
+	switch l {
+	case Java9:
+		return fields(text, fields(i8, text, text, text, ports, ports, i32, text, text))
+	case Java10:
+		return fields(text, fields(i32, text, text, text, ports, ports, i32, text, text, text))
+	case Legacy6:
+		return fields(text, fields(text, text, text, ports, ports, i32))
+	}
+	return fields(i8, text, text, text, text, text, i32, text, text)
+}
+
+// class returns the logical type of a layout.
+func (l Layout) class() string {
+	if l == Legacy6 {
+		return ClassWorkflowTool
+	}
+	return ClassTool
+}
+
+// The fields of a tool, under which the layouts store them.
+const (
+	fieldKind = iota
+	fieldName
+	fieldDescription
+	fieldParameters
+	fieldInputs
+	fieldOutputs
+	fieldMessage
+	fieldKeys
+	fieldServer
+	fieldCredential
+	fieldCount
+)
+
+// place says where a layout has a field: in the outer struct or in the inner one.
+type place struct {
+	inner bool
+	at    int
+}
+
+// places returns where the fields of a tool stand; what is missing has no place.
+func (l Layout) places() map[int]place {
+	m := map[int]place{}
+	switch l {
+	case Seed9:
+		for i := fieldKind; i <= fieldServer; i++ {
+			m[i] = place{false, i}
+		}
+	case Legacy6:
+		m[fieldKeys] = place{false, 0}
+		for i := fieldName; i <= fieldMessage; i++ {
+			m[i] = place{true, i - 1}
+		}
+	default:
+		m[fieldKeys] = place{false, 0}
+		for i := fieldKind; i <= fieldMessage; i++ {
+			m[i] = place{true, i}
+		}
+		m[fieldServer] = place{true, 8}
+		if l == Java10 {
+			m[fieldCredential] = place{true, 9}
+		}
+	}
+	return m
+}
+
+// layoutOf recognises a layout by the class and the number of fields.
+func layoutOf(t arrow.DataType, deprecated bool) (Layout, error) {
+	outer, ok := t.(*arrow.StructType)
+	if !ok {
+		return "", invalid("a tool column is stored as %s; it must be a struct", typeName(t))
+	}
+	inner := 0
+	if outer.NumFields() == 2 {
+		if s, ok := outer.Field(1).Type.(*arrow.StructType); ok {
+			inner = s.NumFields()
+		}
+	}
+	l := Layout("")
+	switch {
+	case outer.NumFields() == 9:
+		l = Seed9
+	case inner == 6 && deprecated:
+		l = Legacy6
+	case inner == 9 && !deprecated:
+		l = Java9
+	case inner == 10 && !deprecated:
+		l = Java10
+	}
+	if l == "" {
+		return "", invalid("a tool column has a layout that is not known: %s; known are seed9, java9, java10 and legacy6", typeName(t))
+	}
+	places := l.places()
+	for field := range fieldCount {
+		p, ok := places[field]
+		if !ok {
+			continue
+		}
+		s := outer
+		if p.inner {
+			s = outer.Field(1).Type.(*arrow.StructType)
+		}
+		if !fits(field, s.Field(p.at).Type) {
+			return "", invalid("field %d of a tool column of layout %s is stored as %s", field, l, typeName(s.Field(p.at).Type))
+		}
+	}
+	return l, nil
+}
+
+// fits reports whether a field of a tool can be stored in a type: an integer of any
+// width; ports as JSON or as a list of structs; a column that is null throughout.
+func fits(field int, t arrow.DataType) bool {
+	if t.ID() == arrow.NULL {
+		return true
+	}
+	switch field {
+	case fieldKind, fieldMessage:
+		return arrow.IsInteger(t.ID())
+	case fieldInputs, fieldOutputs:
+		if l, ok := t.(arrow.ListLikeType); ok {
+			s, ok := l.Elem().(*arrow.StructType)
+			return ok && s.NumFields() == 4 && isText(s.Field(0).Type) && isText(s.Field(1).Type) && isText(s.Field(2).Type) && isText(s.Field(3).Type)
+		}
+	}
+	return isText(t)
+}

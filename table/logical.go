@@ -1,0 +1,173 @@
+package table
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+)
+
+// The extension type of KNIME's columns, and the classes that are known. The class
+// stands in the extension's metadata, as JSON or alone.
+const (
+	Extension = "knime.logical_type"
+
+	ClassTool         = "org.knime.core.node.agentic.tool.ToolValueFactory"
+	ClassWorkflowTool = "org.knime.core.node.agentic.tool.WorkflowToolValueFactory" // deprecated
+	ClassMessage      = "org.knime.ai.core.data.message.MessageValueFactory"
+
+	classMCPTool = "MCPToolValueFactory" // existed for some hours
+	classRowKey  = "DefaultRowKeyValueFactory"
+)
+
+// classOf returns the class of a column's logical type; "": it has none.
+func classOf(f arrow.Field) string {
+	name, ok := f.Metadata.GetValue(ipc.ExtensionTypeKeyName)
+	if !ok || name != Extension {
+		return ""
+	}
+	meta, _ := f.Metadata.GetValue(ipc.ExtensionMetadataKeyName)
+	var v struct {
+		Class string `json:"value_factory_class"`
+	}
+	if json.Unmarshal([]byte(meta), &v) == nil && v.Class != "" {
+		return v.Class
+	}
+	return strings.TrimSpace(meta)
+}
+
+// isClass reports whether a class is one that is known, with or without its package.
+func isClass(class, known string) bool {
+	return class != "" && class[strings.LastIndexByte(class, '.')+1:] == known[strings.LastIndexByte(known, '.')+1:]
+}
+
+// logical makes a field of a logical type.
+func logical(name, class string, storage arrow.DataType) arrow.Field {
+	meta, _ := json.Marshal(map[string]string{"value_factory_class": class}) // strings have JSON
+	return arrow.Field{Name: name, Type: storage, Nullable: true,
+		Metadata: arrow.NewMetadata([]string{ipc.ExtensionTypeKeyName, ipc.ExtensionMetadataKeyName}, []string{Extension, string(meta)})}
+}
+
+// versions makes the value of KNIME:basic:factoryVersions.
+func versions(s *arrow.Schema) string {
+	parts := make([]string, s.NumFields())
+	for i, f := range s.Fields() {
+		parts[i] = version(f)
+	}
+	return strings.Join(parts, ",")
+}
+
+func version(f arrow.Field) string {
+	v := ""
+	switch t := f.Type.(type) {
+	case *arrow.Int64Type, *arrow.LargeBinaryType:
+		v = "1"
+	case *arrow.StructType:
+		var b strings.Builder
+		for _, child := range t.Fields() {
+			b.WriteString(version(child) + ";")
+		}
+		v = "1[" + b.String() + "]"
+	case arrow.ListLikeType:
+		v = "0[" + version(t.ElemField()) + ";]"
+	default:
+		v = "0"
+	}
+	if classOf(f) != "" {
+		return "0[" + v + ";]"
+	}
+	return v
+}
+
+// TypeName writes a type as tables schema prints it: struct<0: int8, 1: utf8>.
+func typeName(t arrow.DataType) string {
+	switch t := t.(type) {
+	case *arrow.StructType:
+		parts := make([]string, t.NumFields())
+		for i, f := range t.Fields() {
+			parts[i] = f.Name + ": " + typeName(f.Type)
+		}
+		return "struct<" + strings.Join(parts, ", ") + ">"
+	case *arrow.MapType:
+		return "map<" + typeName(t.KeyType()) + ", " + typeName(t.ItemType()) + ">"
+	case *arrow.FixedSizeListType:
+		return "list<" + typeName(t.Elem()) + ">[" + strconv.Itoa(int(t.Len())) + "]"
+	case arrow.ListLikeType:
+		return strings.TrimSuffix(t.Name(), "_view") + "<" + typeName(t.Elem()) + ">"
+	}
+	return t.String()
+}
+
+// kind of a column.
+type columnKind int
+
+const (
+	plainColumn columnKind = iota
+	toolColumn
+	messageColumn
+)
+
+// Column is a column of a table.
+type Column struct {
+	Name    string `json:"name"`
+	Type    string `json:"type"`              // of what is stored, such as utf8 or struct<0: int8>
+	Logical string `json:"logical,omitempty"` // name of the extension type
+	Class   string `json:"class,omitempty"`   // of a logical type
+	Layout  Layout `json:"layout,omitempty"`  // of a tool column
+	// Metadata is that of the extension type, as it stands in the file.
+	Metadata string `json:"metadata,omitempty"`
+
+	kind columnKind
+	at   int // place in the schema
+}
+
+// IsTool reports whether the column's cells are tools.
+func (c Column) IsTool() bool { return c.kind == toolColumn }
+
+// IsMessage reports whether the column's cells are messages of a conversation.
+func (c Column) IsMessage() bool { return c.kind == messageColumn }
+
+// columns looks at a schema. RowID is the place of the row ids; -1: there are none.
+func columns(s *arrow.Schema) (list []Column, rowID int, err error) {
+	rowID = -1
+	for i, f := range s.Fields() {
+		class := classOf(f)
+		if i == 0 && (f.Name == RowID || f.Name == "0") && (class == "" || isClass(class, classRowKey)) && isText(f.Type) {
+			rowID = 0
+			continue
+		}
+		c := Column{Name: f.Name, Type: typeName(f.Type), Class: class, at: i}
+		c.Logical, _ = f.Metadata.GetValue(ipc.ExtensionTypeKeyName)
+		c.Metadata, _ = f.Metadata.GetValue(ipc.ExtensionMetadataKeyName)
+		switch {
+		case isClass(class, ClassTool), isClass(class, ClassWorkflowTool):
+			c.kind = toolColumn
+			c.Layout, err = layoutOf(f.Type, isClass(class, ClassWorkflowTool))
+		case isClass(class, classMCPTool):
+			err = invalid("column '%s' has the type %s, which no release of KNIME had and no layout describes; make the table anew with tenon tools list --out", f.Name, class)
+		case isClass(class, ClassMessage):
+			c.kind = messageColumn
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		list = append(list, c)
+	}
+	return list, rowID, nil
+}
+
+// RowID is the name of the column of row ids.
+const RowID = "<RowID>"
+
+func isText(t arrow.DataType) bool {
+	if d, ok := t.(*arrow.DictionaryType); ok {
+		t = d.ValueType
+	}
+	switch t.ID() {
+	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW:
+		return true
+	}
+	return false
+}

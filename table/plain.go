@@ -1,0 +1,177 @@
+package table
+
+import (
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// Dictionary encoding is how a writer saves space and says nothing about the data.
+// Each batch of a stream may have its own dictionary, and those of several tables
+// cannot stand in one file. So columns are read into plain ones.
+
+// plainSchema returns a schema without dictionaries.
+func plainSchema(s *arrow.Schema) (*arrow.Schema, error) {
+	fields := s.Fields()
+	for i, f := range fields {
+		t, err := plainType(f.Type)
+		if err != nil {
+			return nil, fmt.Errorf("column '%s': %w", f.Name, err)
+		}
+		fields[i].Type = t
+	}
+	md := s.Metadata()
+	return arrow.NewSchema(fields, &md), nil
+}
+
+func plainType(t arrow.DataType) (arrow.DataType, error) {
+	switch t := t.(type) {
+	case *arrow.DictionaryType:
+		return plainType(t.ValueType)
+	case *arrow.StructType:
+		fields := t.Fields()
+		same := true
+		for i := range fields {
+			p, err := plainType(fields[i].Type)
+			if err != nil {
+				return nil, err
+			}
+			same = same && p == fields[i].Type
+			fields[i].Type = p
+		}
+		if same {
+			return t, nil
+		}
+		return arrow.StructOf(fields...), nil
+	case *arrow.ListType:
+		f := t.ElemField()
+		p, err := plainType(f.Type)
+		if err != nil || p == f.Type {
+			return t, err
+		}
+		f.Type = p
+		return arrow.ListOfField(f), nil
+	case arrow.NestedType:
+		for _, f := range t.Fields() {
+			if p, err := plainType(f.Type); err != nil || p != f.Type {
+				return nil, fmt.Errorf("a dictionary inside of %s is not supported", t.Name())
+			}
+		}
+	}
+	return t, nil
+}
+
+// plainBatch returns a batch under a schema that [plainSchema] made of its own.
+func plainBatch(s *arrow.Schema, rec arrow.RecordBatch) (arrow.RecordBatch, error) {
+	cols := make([]arrow.Array, rec.NumCols())
+	for i := range cols {
+		var err error
+		if cols[i], err = plain(rec.Column(i), s.Field(i).Type); err != nil {
+			return nil, err
+		}
+	}
+	return array.NewRecordBatch(s, cols, rec.NumRows()), nil
+}
+
+// plain returns a column in its plain type.
+func plain(a arrow.Array, t arrow.DataType) (arrow.Array, error) {
+	if arrow.TypeEqual(a.DataType(), t) {
+		return a, nil
+	}
+	d := a.Data()
+	switch a := a.(type) {
+	case *array.Dictionary:
+		return undict(a, t)
+	case *array.Struct:
+		kids := make([]arrow.ArrayData, a.NumField())
+		for i := range kids {
+			k, err := plain(a.Field(i), t.(*arrow.StructType).Field(i).Type) // Field slices to the struct's own part
+			if err != nil {
+				return nil, err
+			}
+			kids[i] = k.Data()
+		}
+		var valid *memory.Buffer
+		if a.NullN() > 0 {
+			valid = bitmap(a)
+		}
+		return array.MakeFromData(array.NewData(t, a.Len(), []*memory.Buffer{valid}, kids, a.NullN(), 0)), nil
+	case *array.List:
+		k, err := plain(a.ListValues(), t.(*arrow.ListType).Elem())
+		if err != nil {
+			return nil, err
+		}
+		return array.MakeFromData(array.NewData(t, d.Len(), d.Buffers(), []arrow.ArrayData{k.Data()}, d.NullN(), d.Offset())), nil
+	}
+	return nil, fmt.Errorf("a column of %s cannot be read as %s", a.DataType(), t)
+}
+
+// bitmap copies the validity of a column that may be a slice.
+func bitmap(a arrow.Array) *memory.Buffer {
+	b := make([]byte, (a.Len()+7)/8)
+	for i := range a.Len() {
+		if a.IsValid(i) {
+			b[i/8] |= 1 << (i % 8)
+		}
+	}
+	return memory.NewBufferBytes(b)
+}
+
+// undict writes each value of a dictionary where it is used.
+func undict(a *array.Dictionary, t arrow.DataType) (arrow.Array, error) {
+	values, err := plain(a.Dictionary(), t)
+	if err != nil {
+		return nil, err
+	}
+	if isText(t) {
+		b := array.NewBuilder(memory.DefaultAllocator, t)
+		add := func(s string) {
+			switch b := b.(type) {
+			case *array.StringBuilder:
+				b.Append(s)
+			case *array.LargeStringBuilder:
+				b.Append(s)
+			case *array.StringViewBuilder:
+				b.Append(s)
+			}
+		}
+		size := 0
+		for i := range a.Len() {
+			if a.IsNull(i) {
+				b.AppendNull()
+				continue
+			}
+			s, null := text(values, a.GetValueIndex(i))
+			if null {
+				b.AppendNull()
+				continue
+			}
+			if size += len(s); size > maxMemory {
+				return nil, fmt.Errorf("a dictionary stands for more than %d bytes", maxMemory)
+			}
+			add(s)
+		}
+		return b.NewArray(), nil
+	}
+	if a.Len() == 0 {
+		return array.MakeArrayOfNull(memory.DefaultAllocator, t, 0), nil
+	}
+	if a.Len() > maxTaken {
+		return nil, fmt.Errorf("a dictionary of %s in a batch of more than %d rows is not supported", t, maxTaken)
+	}
+	none := array.MakeArrayOfNull(memory.DefaultAllocator, t, 1)
+	parts := make([]arrow.Array, a.Len())
+	for i := range parts {
+		parts[i] = none
+		if a.IsValid(i) {
+			k := int64(a.GetValueIndex(i))
+			parts[i] = array.NewSlice(values, k, k+1)
+		}
+	}
+	return array.Concatenate(parts, &allowance{})
+}
+
+// maxTaken bounds a batch whose dictionary is not of texts: each row costs an object.
+const maxTaken = 1 << 20

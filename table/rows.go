@@ -1,0 +1,84 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/tenonhq/tenon"
+)
+
+// ToolRow is a row of a tool table.
+type ToolRow struct {
+	Index int64
+	ID    string
+	Tool  *Tool // nil: the cell is missing
+}
+
+// Place names the row as messages do.
+func (r ToolRow) Place() string { return fmt.Sprintf("row %d, '%s'", r.Index, tenon.Visible(r.ID)) }
+
+// Tools reads the tools of a column, in order, from where the reader is. A cell that
+// cannot be read ends it with an error that names row and field.
+func (r *Reader) Tools(ctx context.Context, c Column) iter.Seq2[ToolRow, error] {
+	return func(yield func(ToolRow, error) bool) {
+		for {
+			first := r.rows
+			rec, err := r.next(ctx)
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				yield(ToolRow{}, err)
+				return
+			}
+			for i := range int(rec.NumRows()) {
+				row := ToolRow{Index: first + int64(i), ID: r.id(rec, i, first)}
+				if row.Tool, err = r.tool(c, rec, i, row); err != nil {
+					yield(row, err)
+					return
+				}
+				if !yield(row, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// tool decodes one cell.
+func (r *Reader) tool(c Column, rec arrow.RecordBatch, i int, row ToolRow) (t *Tool, err error) {
+	if err := contain(func() (err error) { t, err = decodeTool(c.Layout, rec.Column(c.at), i); return err }); err != nil {
+		return nil, invalid("%s: %s, column '%s', %w", r.name, row.Place(), c.Name, err)
+	}
+	return t, nil
+}
+
+// Files is the table's file store.
+func (r *Reader) Files() *Store { return r.store }
+
+// Tool reads one row of a tool column and counts the rows. The texts of its errors
+// are the original's.
+func (r *Reader) Tool(ctx context.Context, c Column, index int64) (*Tool, error) {
+	var found *ToolRow
+	for row, err := range r.Tools(ctx, c) {
+		if err != nil {
+			return nil, err
+		}
+		if row.Index == index {
+			found = &row
+			break
+		}
+	}
+	switch {
+	case found == nil:
+		return nil, invalid("Row index %d not found in table with %d rows.", index, r.rows)
+	case found.Tool == nil:
+		return nil, invalid("Selected row contains a missing tool value.")
+	}
+	return found.Tool, found.Tool.Use(found.Place())
+}

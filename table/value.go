@@ -1,0 +1,310 @@
+package table
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+)
+
+// Cells is a row of any table, to be shown.
+type Cells struct {
+	Index int64
+	ID    string
+	r     *Reader
+	rec   arrow.RecordBatch
+	at    int
+}
+
+// Rows reads the rows from where the reader is.
+func (r *Reader) Rows(ctx context.Context) iter.Seq2[Cells, error] {
+	return func(yield func(Cells, error) bool) {
+		for {
+			first := r.rows
+			rec, err := r.next(ctx)
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				yield(Cells{}, err)
+				return
+			}
+			for i := range int(rec.NumRows()) {
+				if !yield(Cells{Index: first + int64(i), ID: r.id(rec, i, first), r: r, rec: rec, at: i}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Single reports whether rows are shown as the value of their one column: a table
+// of tools alone, or of messages.
+func (r *Reader) Single() bool {
+	return len(r.columns) == 1 && r.columns[0].kind != plainColumn
+}
+
+// JSON returns the row: the cell of its one column (see [Reader.Single]), else an
+// object of its columns. Raw shows what is stored, the row id included.
+func (c Cells) JSON(raw bool) (json.RawMessage, error) {
+	if c.r.Single() && !raw {
+		return c.Value(c.r.columns[0], false)
+	}
+	out := []byte{'{'}
+	add := func(name string, v []byte) {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, quote(name)...), ':'), v...)
+	}
+	if raw {
+		add(RowID, quote(c.ID))
+	}
+	for _, col := range c.r.columns {
+		v, err := c.Value(col, raw)
+		if err != nil {
+			return nil, err
+		}
+		add(col.Name, v)
+	}
+	return append(out, '}'), nil
+}
+
+// Value returns a cell as JSON. Raw shows what is stored where a tool or a message
+// would be shown.
+func (c Cells) Value(col Column, raw bool) (out json.RawMessage, err error) {
+	if col.IsTool() && !raw {
+		t, err := c.Tool(col)
+		if err != nil || t == nil {
+			return json.RawMessage("null"), err
+		}
+		return t.MarshalJSON()
+	}
+	err = contain(func() (err error) {
+		if col.IsMessage() && !raw {
+			out, err = messageJSON(c.rec.Column(col.at), c.at)
+			return err
+		}
+		out, err = appendJSON(nil, c.rec.Column(col.at), c.at)
+		return err
+	})
+	if err != nil {
+		return nil, invalid("%s: row %d, column '%s': %w", c.r.name, c.Index, col.Name, err)
+	}
+	return out, nil
+}
+
+// Tool returns a cell of a tool column; nil: it is missing.
+func (c Cells) Tool(col Column) (*Tool, error) {
+	return c.r.tool(col, c.rec, c.at, ToolRow{Index: c.Index, ID: c.ID})
+}
+
+// Text returns a cell as a person reads it: texts as they are, a missing cell as
+// nothing, else JSON.
+func (c Cells) Text(col Column) (string, error) {
+	v, err := c.Value(col, false)
+	if err != nil || string(v) == "null" {
+		return "", err
+	}
+	if len(v) > 0 && v[0] == '"' {
+		var s string
+		if json.Unmarshal(v, &s) == nil {
+			return s, nil
+		}
+	}
+	return string(v), nil
+}
+
+func quote(s string) []byte {
+	b, _ := encode(s) // strings have JSON
+	return b
+}
+
+// appendJSON writes a cell as JSON. Numbers keep all their digits; what is no number
+// in JSON is a text; binary data is base64; times are those of RFC 3339.
+func appendJSON(out []byte, a arrow.Array, i int) ([]byte, error) {
+	if a.IsNull(i) {
+		return append(out, "null"...), nil
+	}
+	switch a := a.(type) {
+	case *array.Boolean:
+		return strconv.AppendBool(out, a.Value(i)), nil
+	case *array.Float64:
+		return appendFloat(out, a.Value(i), 64), nil
+	case *array.Float32:
+		return appendFloat(out, float64(a.Value(i)), 32), nil
+	case *array.Float16:
+		return appendFloat(out, float64(a.Value(i).Float32()), 32), nil
+	case *array.Int8, *array.Int16, *array.Int32, *array.Int64, *array.Uint8, *array.Uint16, *array.Uint32, *array.Uint64,
+		*array.Decimal32, *array.Decimal64, *array.Decimal128, *array.Decimal256:
+		return append(out, a.ValueStr(i)...), nil
+	case *array.String, *array.LargeString, *array.StringView:
+		s, _ := text(a, i)
+		return append(out, quote(s)...), nil
+	case *array.Binary:
+		return appendBase64(out, a.Value(i)), nil
+	case *array.LargeBinary:
+		return appendBase64(out, a.Value(i)), nil
+	case *array.BinaryView:
+		return appendBase64(out, a.Value(i)), nil
+	case *array.FixedSizeBinary:
+		return appendBase64(out, a.Value(i)), nil
+	case *array.Date32:
+		return append(out, a.Value(i).ToTime().Format(`"2006-01-02"`)...), nil
+	case *array.Date64:
+		return append(out, a.Value(i).ToTime().Format(`"2006-01-02"`)...), nil
+	case *array.Timestamp:
+		return appendTime(out, a.DataType().(*arrow.TimestampType), a.Value(i))
+	case *array.Struct:
+		return appendStruct(out, a, i)
+	case array.ListLike:
+		from, to := a.ValueOffsets(i)
+		out = append(out, '[')
+		for k := from; k < to; k++ {
+			if k > from {
+				out = append(out, ',')
+			}
+			var err error
+			if out, err = appendJSON(out, a.ListValues(), int(k)); err != nil {
+				return nil, err
+			}
+		}
+		return append(out, ']'), nil
+	}
+	b, err := encode(a.GetOneForMarshal(i))
+	return append(out, b...), err
+}
+
+func appendStruct(out []byte, a *array.Struct, i int) ([]byte, error) {
+	t := a.DataType().(*arrow.StructType)
+	out = append(out, '{')
+	for k := range a.NumField() {
+		if k > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(out, quote(t.Field(k).Name)...), ':')
+		var err error
+		if out, err = appendJSON(out, a.Field(k), i); err != nil {
+			return nil, err
+		}
+	}
+	return append(out, '}'), nil
+}
+
+func appendFloat(out []byte, f float64, bits int) []byte {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return append(out, quote(strconv.FormatFloat(f, 'g', -1, bits))...)
+	}
+	if n := math.Abs(f); n >= 1e-6 && n < 1e21 || n == 0 {
+		return strconv.AppendFloat(out, f, 'f', -1, bits)
+	}
+	return strconv.AppendFloat(out, f, 'e', -1, bits)
+}
+
+func appendBase64(out, b []byte) []byte {
+	return append(base64.StdEncoding.AppendEncode(append(out, '"'), b), '"')
+}
+
+func appendTime(out []byte, t *arrow.TimestampType, v arrow.Timestamp) ([]byte, error) {
+	at, layout := v.ToTime(t.Unit), "2006-01-02T15:04:05.999999999"
+	if t.TimeZone != "" {
+		zone, err := time.LoadLocation(t.TimeZone)
+		if err != nil {
+			zone = time.UTC
+		}
+		at, layout = at.In(zone), time.RFC3339Nano
+	}
+	return append(out, quote(at.Format(layout))...), nil
+}
+
+// messageJSON writes a cell of a conversation under the names of its fields. Text
+// stays text, an image is base64.
+func messageJSON(a arrow.Array, i int) (json.RawMessage, error) {
+	s, ok := a.(*array.Struct)
+	if !ok || s.NumField() < 5 {
+		return appendJSON(nil, a, i)
+	}
+	if a.IsNull(i) {
+		return json.RawMessage("null"), nil
+	}
+	type part struct {
+		Type string `json:"type"`
+		Text string `json:"text,omitempty"`
+		Data string `json:"data,omitempty"`
+	}
+	type call struct {
+		ID        string          `json:"id"`
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	out := struct {
+		Role    string `json:"role"`
+		Content []part `json:"content"`
+		Calls   []call `json:"tool_calls,omitempty"`
+		CallID  string `json:"tool_call_id,omitempty"`
+		Name    string `json:"name,omitempty"`
+	}{Content: []part{}}
+	out.Role, _ = text(s.Field(0), i)
+	out.CallID, _ = text(s.Field(3), i)
+	out.Name, _ = text(s.Field(4), i)
+	each := func(field int, do func(*array.Struct, int)) error {
+		l, ok := s.Field(field).(array.ListLike)
+		if !ok || l.IsNull(i) {
+			return nil
+		}
+		e, ok := l.ListValues().(*array.Struct)
+		if !ok || e.NumField() < 2 {
+			return fmt.Errorf("field %d is stored as %s", field, l.DataType())
+		}
+		from, to := l.ValueOffsets(i)
+		for k := int(from); k < int(to); k++ {
+			do(e, k)
+		}
+		return nil
+	}
+	err := each(1, func(e *array.Struct, k int) {
+		var p part
+		p.Type, _ = text(e.Field(0), k)
+		var raw []byte
+		switch b := e.Field(1).(type) {
+		case *array.LargeBinary:
+			raw = b.Value(k)
+		case *array.Binary:
+			raw = b.Value(k)
+		}
+		if p.Type == "text" {
+			p.Text = string(raw)
+		} else {
+			p.Data = base64.StdEncoding.EncodeToString(raw)
+		}
+		out.Content = append(out.Content, p)
+	})
+	if err == nil {
+		err = each(2, func(e *array.Struct, k int) {
+			var c call
+			c.ID, _ = text(e.Field(0), k)
+			c.Name, _ = text(e.Field(1), k)
+			args := ""
+			if e.NumField() > 2 {
+				args, _ = text(e.Field(2), k)
+			}
+			if c.Arguments = json.RawMessage(args); !json.Valid(c.Arguments) {
+				c.Arguments = quote(args)
+			}
+			out.Calls = append(out.Calls, c)
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return encode(out)
+}

@@ -1,0 +1,455 @@
+package table
+
+import (
+	"archive/zip"
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/tenonhq/tenon"
+)
+
+// The keys of the metadata that is written, and one that newer KNIMEs write.
+const (
+	metaVersions   = "KNIME:basic:factoryVersions"
+	metaChunk      = "KNIME:basic:chunkSize"
+	metaLayout     = "tenon:tool-layout"
+	metaBoundaries = "KNIME:basic:batchBoundaries"
+)
+
+// DefaultBatchRows is how many rows a batch has unless something else is said.
+const DefaultBatchRows = 1024
+
+// maxBatchRows bounds what may be said.
+const maxBatchRows = 1 << 20
+
+// WriteOptions say how tables are written.
+type WriteOptions struct {
+	// Layout of tool columns; "" is seed9.
+	Layout Layout
+	// BatchRows is the number of rows of all batches but the last; 0 is
+	// [DefaultBatchRows].
+	BatchRows int
+	// LZ4 compresses buffers (LZ4 frame), as KNIME does.
+	LZ4 bool
+	// Stdout is what the name "-" writes to, as a stream.
+	Stdout io.Writer
+	// Warn is told what a person should know; nil: nobody.
+	Warn func(text string)
+
+	encode bool // cells are decoded and encoded also where they could be copied
+}
+
+func (o WriteOptions) withDefaults() (WriteOptions, error) {
+	if o.Layout == "" {
+		o.Layout = Seed9
+	}
+	if o.BatchRows == 0 {
+		o.BatchRows = DefaultBatchRows
+	}
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
+	if o.BatchRows < 1 || o.BatchRows > maxBatchRows {
+		return o, invalid("a batch has 1 to %d rows, not %d", maxBatchRows, o.BatchRows)
+	}
+	return o, CheckLayout(o.Layout)
+}
+
+// arrowWriter is a writer of files or of streams.
+type arrowWriter interface {
+	Write(arrow.RecordBatch) error
+	Close() error
+}
+
+// writer writes a table. What it makes has another name until commit; abort takes
+// it away. It is for one goroutine.
+type writer struct {
+	path   string
+	o      WriteOptions
+	schema *arrow.Schema
+	meta   map[string]string
+
+	temp  string // "": written straight to the target
+	file  *os.File
+	buf   *bufio.Writer
+	arrow arrowWriter
+	keep  keeper
+
+	pending []arrow.RecordBatch
+	waiting int64 // rows of pending
+	rows    int64
+	err     error
+}
+
+// create begins a table: a file, a bundle where the name ends in .tooltable, or a
+// stream for "-".
+func create(path string, schema *arrow.Schema, meta map[string]string, o WriteOptions) (*writer, error) {
+	w := &writer{path: path, o: o, schema: schema, meta: map[string]string{}}
+	for k, v := range meta {
+		if k != metaBoundaries && k != metaLayout {
+			w.meta[k] = v
+		}
+	}
+	if path == "-" {
+		if o.Stdout == nil {
+			return nil, invalid("there is no standard output to write a table to")
+		}
+		w.buf = bufio.NewWriterSize(o.Stdout, 1<<16)
+		return w, nil
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		w.path = real
+	}
+	st, err := os.Stat(w.path)
+	switch {
+	case err == nil && st.IsDir():
+		return nil, invalid("%s is a folder; a table is a file", path)
+	case err == nil && !st.Mode().IsRegular(): // a pipe or a device
+		w.file, err = os.OpenFile(w.path, os.O_WRONLY, 0)
+	default:
+		w.temp = filepath.Join(filepath.Dir(w.path), "."+filepath.Base(w.path)+"."+strconv.FormatUint(rand.Uint64(), 36)+".part")
+		w.keep.dir = w.temp + ".filestore"
+		w.file, err = os.OpenFile(w.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	}
+	if err != nil {
+		w.temp = ""
+		return nil, w.failed(err)
+	}
+	w.buf = bufio.NewWriterSize(w.file, 1<<16)
+	return w, nil
+}
+
+func (w *writer) failed(err error) error {
+	var te *tenon.Error
+	var pe *fs.PathError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &te):
+		return err
+	case errors.As(err, &pe):
+		err = pe.Err // the name of a file that is not there any more helps nobody
+	}
+	return tenon.Errorf(tenon.CodeStore, "%s cannot be written: %w", w.path, err)
+}
+
+// keeps reports whether files can go with the table.
+func (w *writer) keeps() bool { return w.temp != "" }
+
+// write takes rows.
+func (w *writer) write(ctx context.Context, rec arrow.RecordBatch) error {
+	if w.err != nil {
+		return w.err
+	}
+	if ctx.Err() != nil {
+		return tenon.Errorf(tenon.CodeCancelled, "writing %s: %w", w.path, context.Cause(ctx))
+	}
+	if rec.NumRows() == 0 {
+		return nil
+	}
+	w.pending = append(w.pending, rec)
+	w.waiting += rec.NumRows()
+	for w.waiting >= int64(w.o.BatchRows) && w.err == nil {
+		w.err = w.failed(contain(func() error { return w.flush(int64(w.o.BatchRows)) }))
+	}
+	return w.err
+}
+
+// flush writes a batch of n of the rows that wait.
+func (w *writer) flush(n int64) error {
+	var parts []arrow.RecordBatch
+	for left := n; left > 0; {
+		first := w.pending[0]
+		if first.NumRows() <= left {
+			parts = append(parts, first)
+			left -= first.NumRows()
+			w.pending = w.pending[1:]
+			continue
+		}
+		parts = append(parts, first.NewSlice(0, left))
+		w.pending[0] = first.NewSlice(left, first.NumRows())
+		left = 0
+	}
+	w.waiting -= n
+	if w.arrow == nil {
+		if err := w.begin(n); err != nil {
+			return err
+		}
+	}
+	cols := make([]arrow.Array, w.schema.NumFields())
+	for i := range cols {
+		list := make([]arrow.Array, len(parts))
+		for k, p := range parts {
+			list[k] = p.Column(i)
+		}
+		cols[i] = list[0]
+		if len(list) > 1 {
+			var err error
+			if cols[i], err = array.Concatenate(list, memory.DefaultAllocator); err != nil {
+				return err
+			}
+		}
+	}
+	w.rows += n
+	return w.arrow.Write(array.NewRecordBatch(w.schema, cols, n))
+}
+
+// begin writes the schema, which says how many rows the first batch has.
+func (w *writer) begin(first int64) (err error) {
+	w.meta[metaVersions] = versions(w.schema)
+	w.meta[metaChunk] = strconv.FormatInt(first, 10)
+	cols, _, err := columns(w.schema)
+	if err != nil {
+		return err
+	}
+	for _, c := range cols {
+		if c.IsTool() {
+			w.meta[metaLayout] = string(c.Layout)
+		}
+	}
+	keys := slices.Sorted(maps.Keys(w.meta)) // the same table is the same bytes
+	values := make([]string, len(keys))
+	for i, k := range keys {
+		values[i] = w.meta[k]
+	}
+	md := arrow.NewMetadata(keys, values)
+	w.schema = arrow.NewSchema(w.schema.Fields(), &md)
+	options := []ipc.Option{ipc.WithSchema(w.schema)}
+	if w.o.LZ4 {
+		options = append(options, ipc.WithLZ4())
+	}
+	if w.path == "-" {
+		w.arrow = ipc.NewWriter(w.buf, options...)
+		return nil
+	}
+	w.arrow, err = ipc.NewFileWriter(w.buf, options...)
+	return err
+}
+
+// commit writes what is left and puts the table where it belongs.
+func (w *writer) commit() (err error) {
+	defer func() {
+		if err != nil {
+			w.abort()
+		}
+	}()
+	if w.err != nil {
+		return w.err
+	}
+	err = contain(func() error {
+		if w.waiting > 0 {
+			return w.flush(w.waiting)
+		}
+		if w.arrow == nil {
+			return w.begin(0)
+		}
+		return nil
+	})
+	if err == nil {
+		err = w.arrow.Close()
+	}
+	if err == nil {
+		err = w.buf.Flush()
+	}
+	if w.file != nil {
+		if err == nil && w.temp != "" {
+			err = w.file.Sync()
+		}
+		if e := w.file.Close(); err == nil {
+			err = e
+		}
+		w.file = nil
+	}
+	if err != nil || w.temp == "" {
+		return w.failed(err)
+	}
+	if IsBundle(w.path) {
+		err = w.pack()
+	} else {
+		err = w.moveStore()
+	}
+	if err == nil {
+		err = os.Rename(w.temp, w.path)
+	}
+	if err == nil {
+		w.temp = ""
+	}
+	return w.failed(err)
+}
+
+// IsBundle reports whether a table of this name is a bundle.
+func IsBundle(path string) bool { return strings.EqualFold(filepath.Ext(path), ".tooltable") }
+
+// moveStore puts the files beside the table. A store that was there belonged to the
+// table that is replaced.
+func (w *writer) moveStore() error {
+	if len(w.keep.sums) == 0 {
+		return nil
+	}
+	if err := os.WriteFile(filepath.Join(w.keep.dir, sumsName), w.keep.sumLines(), 0o600); err != nil {
+		return err
+	}
+	target, old := w.path+".filestore", w.temp+".old"
+	err := os.Rename(target, old)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Rename(w.keep.dir, target); err != nil {
+		_ = os.Rename(old, target) // what was there stays
+		return err
+	}
+	return os.RemoveAll(old)
+}
+
+// pack makes the bundle out of the table and the files.
+func (w *writer) pack() (err error) {
+	name := w.temp + ".zip"
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := f.Close(); err == nil {
+			err = e
+		}
+		if err == nil {
+			err = os.Rename(name, w.temp)
+		}
+		if err != nil {
+			_ = os.Remove(name) // the first error says more
+		}
+		_ = os.RemoveAll(w.keep.dir)
+	}()
+	z := zip.NewWriter(f)
+	put := func(name, file string, method uint16, b []byte) error {
+		to, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: method})
+		if err != nil {
+			return err
+		}
+		if file == "" {
+			_, err = to.Write(b)
+			return err
+		}
+		from, err := os.Open(file)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(to, from)
+		return errors.Join(err, from.Close())
+	}
+	// Stored as it is, the table can be read in place.
+	if err := put(bundleTable, w.temp, zip.Store, nil); err != nil {
+		return err
+	}
+	for _, n := range w.keep.names() {
+		if err := put(bundleStore+"/"+n, filepath.Join(w.keep.dir, filepath.FromSlash(n)), zip.Deflate, nil); err != nil {
+			return err
+		}
+	}
+	if len(w.keep.sums) > 0 {
+		if err := put(bundleStore+"/"+sumsName, "", zip.Deflate, w.keep.sumLines()); err != nil {
+			return err
+		}
+	}
+	if err := z.Close(); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// abort takes away what was written. It does no harm after commit.
+func (w *writer) abort() {
+	if w.file != nil {
+		_ = w.file.Close() // it is thrown away
+		w.file = nil
+	}
+	if w.temp != "" {
+		_ = os.Remove(w.temp)
+		_ = os.RemoveAll(w.keep.dir)
+	}
+}
+
+// Row is a tool and the id of its row.
+type Row struct {
+	ID   string
+	Tool *Tool // nil: a missing cell
+}
+
+// ToolColumn is the name of the tool column of tables that tenon makes.
+const ToolColumn = "Tools"
+
+// WriteTools makes a table of tools. Errors: invalid (a tool that the layout cannot
+// express, with its row), store.
+func WriteTools(ctx context.Context, path string, rows []Row, o WriteOptions) error {
+	o, err := o.withDefaults()
+	if err != nil {
+		return err
+	}
+	schema := arrow.NewSchema([]arrow.Field{{Name: RowID, Type: arrow.BinaryTypes.String}, logical(ToolColumn, o.Layout.class(), o.Layout.storage())}, nil)
+	w, err := create(path, schema, nil, o)
+	if err != nil {
+		return err
+	}
+	defer w.abort()
+	for len(rows) > 0 {
+		n := min(len(rows), o.BatchRows)
+		b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+		for i, r := range rows[:n] {
+			b.Field(0).(*array.StringBuilder).Append(r.ID)
+			if err := appendTool(b.Field(1).(*array.StructBuilder), o.Layout, r.Tool); err != nil {
+				return invalid("%s: row %d ('%s'): %w", path, w.rows+int64(i), tenon.Visible(r.ID), err)
+			}
+		}
+		if err := w.write(ctx, b.NewRecordBatch()); err != nil {
+			return err
+		}
+		rows = rows[n:]
+	}
+	return w.commit()
+}
+
+// WriteTexts makes a table of one column of texts; the row ids are given.
+func WriteTexts(ctx context.Context, path, column string, ids, texts []string, o WriteOptions) error {
+	o, err := o.withDefaults()
+	if err != nil {
+		return err
+	}
+	if len(ids) != len(texts) {
+		return tenon.Errorf(tenon.CodeInternal, "%d row ids for %d texts", len(ids), len(texts))
+	}
+	schema := arrow.NewSchema([]arrow.Field{{Name: RowID, Type: arrow.BinaryTypes.String}, {Name: column, Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
+	w, err := create(path, schema, nil, o)
+	if err != nil {
+		return err
+	}
+	defer w.abort()
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	for i := range ids {
+		b.Field(0).(*array.StringBuilder).Append(ids[i])
+		b.Field(1).(*array.StringBuilder).Append(texts[i])
+	}
+	if err := w.write(ctx, b.NewRecordBatch()); err != nil {
+		return err
+	}
+	return w.commit()
+}
+
+var (
+	_ arrowWriter = (*ipc.Writer)(nil)
+	_ arrowWriter = (*ipc.FileWriter)(nil)
+)
