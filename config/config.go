@@ -16,6 +16,7 @@ import (
 	"github.com/tenonhq/tenon/model/react"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
+	"github.com/tenonhq/tenon/table"
 )
 
 // Config is tenon.yaml. As [Load] returns it, every entry has its defaults,
@@ -51,6 +52,8 @@ type Config struct {
 	Budgets agent.Budgets `yaml:"budgets"`
 	// Rules for tool calls. The most specific block wins, key by key: tools.NAME.policy, then servers.NAME.policy, then policy.defaults.
 	Policy policy.Config `yaml:"policy"`
+	// How Arrow tables are read and written.
+	Tables table.Config `yaml:"tables"`
 	// Where runs are kept.
 	Store Store `yaml:"store"`
 	// What `tenon serve` offers over HTTP.

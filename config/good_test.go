@@ -18,6 +18,7 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
+	"github.com/tenonhq/tenon/table"
 )
 
 // TestGood holds what good files mean, defaults and all, to goldens.
@@ -88,7 +89,8 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("inferred: %q %q %q", server.Transport, api.Transport, api.Auth.Header)
 	}
 	for _, v := range []any{server, server.Auth, agent.Config{}.WithDefaults().Tools, agent.Limits{}.WithDefaults(),
-		policy.Block{}.WithDefaults(), Telemetry{}.WithDefaults(), agent.Config{}.WithDefaults()} {
+		policy.Block{}.WithDefaults(), Telemetry{}.WithDefaults(), agent.Config{}.WithDefaults(),
+		table.Config{}.WithDefaults(), table.Config{}.WithDefaults().Legacy} {
 		rv := reflect.ValueOf(v)
 		for _, f := range fields(rv.Type()) {
 			want, ok := literalDefault(f.typ, f)

@@ -49,7 +49,7 @@ var bounds = map[string][2]float64{
 // come with later versions. They are errors, like unknown ones, because a key
 // that does nothing would be a broken promise.
 var laterKeys = map[string][]string{
-	"config.Config": {"tool_tables", "tables", "engine"},
+	"config.Config": {"tool_tables", "engine"},
 	"servers.Config": {"encoding", "prompts_as_tools", "share",
 		"is_retrieval", "registry_name"},
 	"catalog.Tool": {"path", "request", "template", "model"},

@@ -152,6 +152,7 @@ func (c *Config) fill() {
 	c.Name = cmp.Or(c.Name, filepath.Base(c.Dir))
 	c.Telemetry = c.Telemetry.WithDefaults()
 	c.Serve = c.Serve.WithDefaults()
+	c.Tables = c.Tables.WithDefaults()
 	for name, s := range c.Servers {
 		s = s.WithDefaults()
 		s.Title = cmp.Or(s.Title, name)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/servers"
 )
@@ -30,6 +31,34 @@ func (c *Config) SecretAt(path string) (SecretSource, bool) {
 		}
 	}
 	return SecretSource{}, false
+}
+
+// SecretName returns the name of the entry of secrets that stands at a path; "": the
+// secret has no name, or there is none.
+func (c *Config) SecretName(path string) string { return c.secrets[path].name }
+
+// AddServer adds a server that no file says, such as one that a table names. Where
+// credential is not empty it names the entry of secrets that is its auth.secret. The
+// error has code not_found for an unknown secret, conflict for a name that is taken.
+func (c *Config) AddServer(name string, s servers.Config, credential string) error {
+	if _, ok := c.Servers[name]; ok {
+		return tenon.Errorf(tenon.CodeConflict, "there is a server '%s' already", name)
+	}
+	if credential != "" {
+		if _, ok := c.Secrets[credential]; !ok {
+			return noEntry("secret", credential, names(c, "secrets", c.Secrets))
+		}
+		if c.secrets == nil {
+			c.secrets = map[string]SecretSource{}
+		}
+		c.secrets["servers."+name+".auth.secret"] = SecretSource{name: credential}
+		s.Auth.Type = servers.AuthCredential
+	}
+	if c.Servers == nil {
+		c.Servers = map[string]servers.Config{}
+	}
+	c.Servers[name] = s.WithDefaults()
+	return nil
 }
 
 // SecretCommands returns the programs, with their arguments, that give secrets

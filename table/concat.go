@@ -174,10 +174,10 @@ func (j *joined) copy(ctx context.Context, w *writer, r *Reader, n int) error {
 		if !w.keeps() {
 			where = "a stream has no file store: name a file or a .tooltable"
 		}
-		j.o.Warn(fmt.Sprintf("%s: the packed workflows of %d tools are not copied, so calls of them will fail: %s", r.name, lost, where))
+		j.o.Warn(fmt.Sprintf("%s: packed workflows that are not copied, so that calls of their tools will fail: %d; %s", r.name, lost, where))
 	}
 	for k, count := range unknown {
-		j.o.Warn(fmt.Sprintf("%s: %d tools are of kind %d, which this tenon does not know; they are kept as they are", r.name, count, k))
+		j.o.Warn(fmt.Sprintf("%s: tools of kind %d, which this tenon does not know: %d; they are kept as they are", r.name, k, count))
 	}
 	return nil
 }

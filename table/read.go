@@ -299,15 +299,22 @@ func (r *Reader) id(rec arrow.RecordBatch, i int, first int64) string {
 	return "Row" + strconv.FormatInt(first+int64(i), 10)
 }
 
-// Count reads the whole table and returns the number of its rows.
-func (r *Reader) Count(ctx context.Context) (int64, error) {
+// Count reads the whole table and returns the number of its rows, and those of its
+// first batches.
+func (r *Reader) Count(ctx context.Context) (rows int64, batches []int64, err error) {
 	for {
-		_, err := r.next(ctx)
+		rec, err := r.next(ctx)
 		if errors.Is(err, io.EOF) {
-			return r.rows, nil
+			return r.rows, batches, nil
 		}
 		if err != nil {
-			return 0, err
+			return 0, nil, err
+		}
+		if len(batches) < maxCounted {
+			batches = append(batches, rec.NumRows())
 		}
 	}
 }
+
+// maxCounted is of how many batches Count tells.
+const maxCounted = 1000

@@ -345,3 +345,24 @@ func (k *keeper) sumLines() []byte {
 
 // names returns the names of the files that are kept.
 func (k *keeper) names() []string { return slices.Sorted(maps.Keys(k.sums)) }
+
+// Workflow reads the packed workflow of a tool.
+func (s *Store) Workflow(t *Tool) ([]byte, error) {
+	names, err := keyNames(t.Keys)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, tenon.Errorf(tenon.CodeNotFound, "tool '%s' names no packed workflow (field 7)", tenon.Visible(t.Name))
+	}
+	return s.Read(names[0])
+}
+
+// IsKNIME reports whether a packed workflow is one of KNIME's.
+func IsKNIME(b []byte) bool {
+	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(z.File, func(f *zip.File) bool { return path.Base(f.Name) == "workflow.knime" })
+}

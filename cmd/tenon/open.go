@@ -23,10 +23,11 @@ import (
 
 // opening says what a verb needs of the host.
 type opening struct {
-	adhoc   *adhoc // servers of the command line
-	live    bool   // servers are asked for their tools, whatever is known of them
-	connect bool   // servers will be started: a configuration that was only found needs consent
-	asks    string // a question will be asked: where no model is configured, one is looked for
+	adhoc   *adhoc         // servers of the command line
+	loaded  *config.Config // a configuration that is there already
+	live    bool           // servers are asked for their tools, whatever is known of them
+	connect bool           // servers will be started: a configuration that was only found needs consent
+	asks    string         // a question will be asked: where no model is configured, one is looked for
 	agent   string
 	model   string
 	cassette
@@ -66,9 +67,11 @@ func (a *app) open(ctx context.Context, o opening) (*host.Host, error) {
 // hostConfig loads the configuration and says how a host is opened on it.
 func (a *app) hostConfig(ctx context.Context, o opening) (host.Config, error) {
 	none := host.Config{}
-	cfg, err := a.load(ctx, o.adhoc)
-	if err != nil {
-		return none, err
+	cfg, err := o.loaded, error(nil)
+	if cfg == nil {
+		if cfg, err = a.load(ctx, o.adhoc); err != nil {
+			return none, err
+		}
 	}
 	plays := false
 	if o.replay != "" {

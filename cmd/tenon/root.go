@@ -142,6 +142,7 @@ var verbs = []verb{
 	{"approvals", groupNouns, newApprovals},
 	{"models", groupNouns, newModels},
 	{"policy", groupNouns, newPolicy},
+	{"tables", groupNouns, newTables},
 	{"stats", groupNouns, newStats},
 	{"config", groupOther, newConfig},
 	{"version", groupOther, newVersion},

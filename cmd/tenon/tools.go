@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +15,9 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/table"
 )
 
 func newTools(a *app) *cobra.Command {
@@ -37,22 +40,50 @@ type listedTool struct {
 
 func newToolsList(a *app) *cobra.Command {
 	s := &adhoc{}
-	var excluded, tokens bool
+	var excluded, tokens, simple bool
+	var from, column string
+	out := &tableOut{}
 	cmd := &cobra.Command{
-		Use:   "list [--excluded | --tokens] [--url URL | -- COMMAND ARGS...]",
+		Use:   "list [--excluded | --tokens] [--table TABLE] [--out FILE] [--url URL | -- COMMAND ARGS...]",
 		Short: "List the tools that an agent would see",
 		Long: "Lists tools under the names that a model sees, with the server, what the server says a tool does, and its\n" +
 			"description. --excluded lists those that are left out as well, with the reason, and what was changed about the\n" +
 			"others. --tokens shows what each tool costs in a model's context (estimated), and the sum. With --quiet nothing\n" +
-			"is printed: status 0 says that there are tools, 1 that there are none.\n\n" + adhocHelp,
+			"is printed: status 0 says that there are tools, 1 that there are none.\n\n" +
+			"--out writes the tools as an Arrow table, one row a tool: what tenon tables, tools call --table and KNIME read. It\n" +
+			"names servers and secrets and holds neither passwords nor variables. --table lists the tools of such a table and\n" +
+			"contacts nobody.\n\n" + adhocHelp,
 		Example: "  tenon tools list\n  tenon tools list --excluded\n  tenon tools list -- npx -y @modelcontextprotocol/server-everything\n" +
-			"  tenon tools list --url https://mcp.example.com/mcp --header \"Authorization: Bearer $TOKEN\"",
+			"  tenon tools list --url https://mcp.example.com/mcp --header \"Authorization: Bearer $TOKEN\"\n" +
+			"  tenon tools list --out tools.arrow\n  tenon tools list --table tools.arrow",
 		Args: args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if _, err := s.split(cmd, args); err != nil {
 				return err
 			}
-			h, err := a.open(cmd.Context(), opening{adhoc: s, connect: true, live: true})
+			switch {
+			case from != "" && (s.given() || out.out != "" || excluded || tokens || simple):
+				return usage(cmd, "--table lists a table as it is; it goes with --tool-column alone")
+			case from != "":
+				return a.listTable(cmd.Context(), from, column)
+			case column != "":
+				return usage(cmd, "--tool-column needs --table")
+			case out.out == "" && (out.layout != "" || out.compress != ""):
+				return usage(cmd, "--layout and --compress need --out")
+			case out.out != "" && (excluded || tokens):
+				return usage(cmd, "--out goes with neither --excluded nor --tokens")
+			}
+			if err := table.CheckLayout(table.Layout(cmp.Or(out.layout, string(table.Seed9)))); err != nil {
+				return err // before anything is started
+			}
+			h, err := a.open(cmd.Context(), opening{adhoc: s, connect: true, live: true, set: func(c *config.Config) {
+				for name, entry := range c.Servers {
+					if simple {
+						entry.Schema.Types = catalog.TypesSimple
+						c.Servers[name] = entry
+					}
+				}
+			}})
 			if err != nil {
 				return err
 			}
@@ -60,6 +91,9 @@ func newToolsList(a *app) *cobra.Command {
 			snapshot, err := a.tools(cmd.Context(), h, s)
 			if err != nil {
 				return err
+			}
+			if out.out != "" {
+				return a.writeTools(cmd.Context(), h.Config(), snapshot, out)
 			}
 			switch {
 			case a.quiet && len(snapshot.Tools()) == 0:
@@ -79,6 +113,10 @@ func newToolsList(a *app) *cobra.Command {
 	s.flags(cmd)
 	cmd.Flags().BoolVar(&excluded, "excluded", false, "also what is left out and why, and what was changed")
 	cmd.Flags().BoolVar(&tokens, "tokens", false, "what each tool costs in tokens, estimated")
+	cmd.Flags().BoolVar(&simple, "simple-types", false, "only parameters that are texts and numbers; tools that need others are left out")
+	cmd.Flags().StringVar(&from, "table", "", "list the tools of this `TABLE`; - is stdin")
+	cmd.Flags().StringVar(&column, "tool-column", "", "`COLUMN` of the table that holds the tools (default: the last one that does)")
+	out.flags(cmd, true)
 	cmd.MarkFlagsMutuallyExclusive("excluded", "tokens")
 	return cmd
 }

@@ -18,40 +18,72 @@ import (
 )
 
 func newToolsCall(a *app) *cobra.Command {
-	s, c := &adhoc{}, &cassette{}
+	s, c, from := &adhoc{}, &cassette{}, &callTable{}
 	var params string
 	cmd := &cobra.Command{
-		Use:   "call NAME [KEY=TEXT | KEY:=JSON]... [--params JSON] [--url URL | -- COMMAND ARGS...]",
+		Use:   "call NAME [KEY=TEXT | KEY:=JSON]... [--params JSON] [--table TABLE [--row N]] [--url URL | -- COMMAND ARGS...]",
 		Short: "Call one tool",
 		Long: "Calls a tool and prints the text of its result; progress is shown on stderr. With -o json the result is\n" +
 			"printed byte for byte as the server sent it; with -o jsonl progress comes first, a line each.\n\n" +
 			"Parameters are one JSON object (--params, @FILE or - for stdin), or words: KEY=TEXT is a text, KEY:=JSON any\n" +
 			"other value. Your call is itself the permission: nothing asks, but a deny rule still holds (status 7). An\n" +
-			"error of the tool ends with status 5.\n\n" + adhocHelp,
+			"error of the tool ends with status 5.\n\n" +
+			"With --table the tool is one of an Arrow table, by its name or the index of its row, and its server is the one that\n" +
+			"the table names: a URL, a server of the configuration, or a command, which is started only after you agreed.\n" +
+			"--out writes the result as a table.\n\n" + adhocHelp,
 		Example: "  tenon tools call get_weather location=London\n  tenon tools call add a:=2 b:=3\n" +
 			"  tenon tools call add --params '{\"a\":2,\"b\":3}' -o json\n" +
-			"  tenon tools call echo message=hello -- npx -y @modelcontextprotocol/server-everything",
-		Args: args(1, -1, "the tool's name"),
+			"  tenon tools call echo message=hello -- npx -y @modelcontextprotocol/server-everything\n" +
+			"  tenon tools call --table tools.arrow --row 0 --params '{\"a\":2,\"b\":3}' --out result.arrow",
+		Args: args(0, -1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := s.split(cmd, args)
 			if err != nil {
 				return err
 			}
-			raw, err := a.parameters(params, cmd.Flags().Changed("params"), args[1:])
-			if err != nil {
-				return err
+			name := ""
+			switch {
+			case from.path == "" && (from.row != "" || from.column != "" || from.out != "" || from.yes):
+				return usage(cmd, "--row, --tool-column, --out and --yes need --table")
+			case from.path != "" && s.given():
+				return usage(cmd, "the server is that of the table: --table goes with neither --url nor a command behind --")
+			case from.row == "" && len(args) == 0:
+				return usage(cmd, "the tool's name is missing")
+			case from.row == "":
+				name, args = args[0], args[1:]
 			}
 			if err := c.check(cmd); err != nil {
 				return err
 			}
-			return a.callTool(cmd.Context(), opening{adhoc: s, connect: true, cassette: *c}, args[0], raw)
+			if from.path != "" {
+				raw, err := a.tableParameters(params, cmd.Flags().Changed("params"), args)
+				if err != nil {
+					return err
+				}
+				return from.call(cmd.Context(), a, opening{connect: true, cassette: *c}, name, raw)
+			}
+			raw, err := a.parameters(params, cmd.Flags().Changed("params"), args)
+			if err != nil {
+				return err
+			}
+			return a.callTool(cmd.Context(), opening{adhoc: s, connect: true, cassette: *c}, name, raw)
 		},
 	}
 	cmd.Flags().StringVar(&params, "params", "", "parameters as a `JSON` object, @FILE, or - for stdin")
 	waitFlag(a, cmd.Flags())
+	from.flags(cmd)
 	s.flags(cmd)
 	c.flags(cmd.Flags())
 	return cmd
+}
+
+// tableParameters reads the arguments of a call of a table's tool.
+func (a *app) tableParameters(params string, given bool, words []string) (json.RawMessage, error) {
+	raw, err := a.parameters(params, given, words)
+	if err != nil && given && len(words) == 0 && json.Valid([]byte(params)) {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "Parameters must be a JSON object.")
+	}
+	return raw, err
 }
 
 // parameters reads the arguments of a call.

@@ -40,7 +40,7 @@ type Options struct {
 	Addr       string // address, but for stdio
 	Bare       bool   // jsonrpc: results are bare objects, without content
 	Era        string // both, legacy, modern
-	Tools      int    // further tools tool_0001 …
+	Tools      int    // generated tools tool_0001 … instead of the built-in ones; below 0: those
 	PageSize   int
 	Only       string // comma-separated names; empty: all
 	Delay      time.Duration
@@ -72,8 +72,9 @@ func Parse(args []string, stderr io.Writer) (Options, error) {
 	}
 	f.BoolVar(&o.Bare, "bare", false, "with --jsonrpc: results are bare objects, such as {\"result\": 3}")
 	f.StringVar(&o.Era, "era", "both", "both, legacy or modern")
-	f.IntVar(&o.Tools, "tools", 0, "offer so many further tools")
+	f.IntVar(&o.Tools, "tools", -1, "offer so many generated tools instead of the built-in ones")
 	f.IntVar(&o.PageSize, "page-size", 0, "tools a page; 0: all")
+	f.IntVar(&o.PageSize, "page", 0, "the same as --page-size")
 	f.StringVar(&o.Only, "only", "", "offer only these tools, by comma-separated `names`")
 	f.DurationVar(&o.Delay, "delay", 0, "wait before every answer")
 	f.IntVar(&o.CrashAfter, "crash-after", 0, "end with code 3 at this call")

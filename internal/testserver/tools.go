@@ -73,10 +73,12 @@ func (s *server) table() []entry {
 // tools builds the list that is offered.
 func (s *server) tools() []mcp.ServerTool {
 	var list []mcp.ServerTool
-	for _, e := range append(s.table(), s.askers()...) {
-		list = append(list, s.tool(e))
+	if s.o.Tools < 0 {
+		for _, e := range append(s.table(), s.askers()...) {
+			list = append(list, s.tool(e))
+		}
 	}
-	for i := range s.o.Tools {
+	for i := range max(s.o.Tools, 0) {
 		e := entry{name: fmt.Sprintf("tool_%04d", i+1), description: "One of many", hints: reads,
 			properties: `"text":{"type":"string"}`, call: fixed(`{"content":[{"type":"text","text":"ok"}]}`)}
 		list = append(list, s.tool(e))

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/table"
+)
+
+func newTablesShow(a *app) *cobra.Command {
+	s := &tableShow{app: a}
+	cmd := &cobra.Command{
+		Use:   "show TABLE [--limit N] [--skip N] [--raw] [--csv]",
+		Short: "Show the rows of a table",
+		Long: "Prints the rows: aligned on a terminal, else separated by tabs. With -o json a row of a table of tools alone is the\n" +
+			"tool, of a conversation the message, else an object of the columns; a missing cell is null. --raw shows what is\n" +
+			"stored, the row ids included. --csv prints a line of names and then the rows as CSV (RFC 4180).\n\n" + tablesHelp,
+		Example: "  tenon tables show tools.arrow\n  tenon tables show tools.arrow -o json | jq -r .[].name\n" +
+			"  tenon tables show data.arrow --skip 100 --limit 10 --csv",
+		Args: args(1, 1, "the table"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if s.limit < 0 || s.skip < 0 {
+				return usage(cmd, "--limit and --skip are numbers of rows, not below 0")
+			}
+			if s.csv && (a.isJSON() || s.raw) {
+				return usage(cmd, "--csv does not go with -o and --raw")
+			}
+			if !cmd.Flags().Changed("limit") {
+				s.limit = -1
+			}
+			return a.readTable(cmd.Context(), args[0], true, func(_ *config.Config, r *table.Reader) error {
+				return s.show(cmd.Context(), r)
+			})
+		},
+	}
+	cmd.Flags().Int64Var(&s.limit, "limit", 0, "at most `N` rows (default: all; 100 on a terminal)")
+	cmd.Flags().Int64Var(&s.skip, "skip", 0, "leave out the first `N` rows")
+	cmd.Flags().BoolVar(&s.raw, "raw", false, "what is stored, and the row ids")
+	cmd.Flags().BoolVar(&s.csv, "csv", false, "as CSV")
+	return cmd
+}
+
+// tableShow is one tables show.
+type tableShow struct {
+	*app
+	limit, skip int64
+	raw, csv    bool
+}
+
+// terminalRows is how many rows a terminal gets unless more are asked for; it is
+// also how many are aligned together.
+const terminalRows = 100
+
+// rows reads the rows that are asked for.
+func (s *tableShow) rows(ctx context.Context, r *table.Reader, limit int64, do func(table.Cells) error) (more bool, err error) {
+	for row, err := range r.Rows(ctx) {
+		if err != nil {
+			return false, err
+		}
+		if row.Index < s.skip {
+			continue
+		}
+		if limit >= 0 && row.Index >= s.skip+limit {
+			return true, nil
+		}
+		if err := do(row); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+func (s *tableShow) show(ctx context.Context, r *table.Reader) error {
+	switch {
+	case s.isJSON():
+		return s.json(ctx, r)
+	case s.csv:
+		return s.asCSV(ctx, r)
+	}
+	header, cells := textColumns(r)
+	limit := s.limit
+	if limit < 0 && s.outTTY {
+		limit = terminalRows
+	}
+	var page [][]string
+	more, err := s.rows(ctx, r, limit, func(row table.Cells) error {
+		line, err := cells(row)
+		if err != nil {
+			return err
+		}
+		if s.outTTY {
+			for i := range line {
+				line[i] = shorten(line[i], 60)
+			}
+		}
+		if page = append(page, line); len(page) < terminalRows || s.outTTY && limit <= terminalRows {
+			return nil
+		}
+		err = s.table(header, page)
+		page = nil
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if len(page) > 0 || s.outTTY {
+		err = s.table(header, page)
+	}
+	if more && s.limit < 0 {
+		s.hint("there are more rows; --limit shows them")
+	}
+	return err
+}
+
+// textColumns says what a line of text has: of a table of tools alone the most
+// telling of its fields.
+func textColumns(r *table.Reader) (header []string, cells func(table.Cells) ([]string, error)) {
+	cols := r.Columns()
+	if r.Single() && cols[0].IsTool() {
+		return []string{"row", "kind", "name", "server", "description"}, func(row table.Cells) ([]string, error) {
+			t, err := row.Tool(cols[0])
+			if err != nil || t == nil {
+				return []string{row.ID, "-", "-", "-", "missing"}, err
+			}
+			return []string{row.ID, strings.ToLower(t.Kind.String()), t.Name, t.Server, firstLine(t.Description)}, nil
+		}
+	}
+	header = []string{"row"}
+	for _, c := range cols {
+		header = append(header, c.Name)
+	}
+	return header, func(row table.Cells) ([]string, error) {
+		line := []string{row.ID}
+		for _, c := range cols {
+			text, err := row.Text(c)
+			if err != nil {
+				return nil, err
+			}
+			line = append(line, text)
+		}
+		return line, nil
+	}
+}
+
+// json prints an array, or with -o jsonl a line for each row. Rows are written as
+// they are read: a table may be larger than memory.
+func (s *tableShow) json(ctx context.Context, r *table.Reader) error {
+	if s.format == formatJSONL {
+		_, err := s.rows(ctx, r, s.limit, func(row table.Cells) error {
+			b, err := row.JSON(s.raw)
+			if err != nil {
+				return err
+			}
+			return s.printRaw(b)
+		})
+		return err
+	}
+	if s.outTTY {
+		list := []any{}
+		_, err := s.rows(ctx, r, s.limit, func(row table.Cells) error {
+			b, err := row.JSON(s.raw)
+			list = append(list, b)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return s.printJSON(list)
+	}
+	first := true
+	_, err := s.rows(ctx, r, s.limit, func(row table.Cells) error {
+		b, err := row.JSON(s.raw)
+		if err != nil {
+			return err
+		}
+		sep := ","
+		if first {
+			sep, first = "[", false
+		}
+		return s.write(append([]byte(sep), b...))
+	})
+	if err != nil {
+		return err
+	}
+	if first {
+		return s.write([]byte("[]\n"))
+	}
+	return s.write([]byte("]\n"))
+}
+
+func (s *tableShow) asCSV(ctx context.Context, r *table.Reader) error {
+	w := csv.NewWriter(s.out)
+	line := []string{table.RowID}
+	for _, c := range r.Columns() {
+		line = append(line, c.Name)
+	}
+	put := func() error {
+		err := w.Write(line)
+		if err == nil && s.outTTY {
+			w.Flush()
+		}
+		if err == nil {
+			err = w.Error()
+		}
+		if err != nil {
+			return tenon.Errorf(tenon.CodeInternal, "stdout cannot be written: %w", err)
+		}
+		return nil
+	}
+	if err := put(); err != nil {
+		return err
+	}
+	_, err := s.rows(ctx, r, s.limit, func(row table.Cells) error {
+		line = append(line[:0], row.ID)
+		for _, c := range r.Columns() {
+			text, err := row.Text(c)
+			if err != nil {
+				return err
+			}
+			line = append(line, text)
+		}
+		return put()
+	})
+	w.Flush()
+	if e := w.Error(); err == nil && e != nil {
+		err = tenon.Errorf(tenon.CodeCancelled, "stdout cannot be written: %w", e)
+	}
+	return err
+}
+
+// rowIndex reads --row.
+func rowIndex(s string) (int64, error) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n < 0 {
+		return 0, tenon.Errorf(tenon.CodeInvalid, "--row '%s' is no index of a row; the first row is 0", s)
+	}
+	return n, nil
+}

@@ -1,0 +1,360 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/servers"
+	"github.com/tenonhq/tenon/table"
+)
+
+// Tools as rows: tools list --out makes a table of what servers offer, tools list
+// --table and tools call --table read one.
+
+// tabled is a tool of a table as tools list prints it.
+type tabled struct {
+	Row         int64           `json:"row"`
+	ID          string          `json:"row_id"`
+	Name        string          `json:"name"`
+	Kind        string          `json:"kind"`
+	Description string          `json:"description"`
+	Input       json.RawMessage `json:"input_schema"`
+	Server      string          `json:"server_uri,omitempty"`
+	Remote      string          `json:"remote_name,omitempty"`
+	Credential  string          `json:"credential,omitempty"`
+	Inputs      []table.Port    `json:"inputs,omitempty"`
+	Outputs     []table.Port    `json:"outputs,omitempty"`
+}
+
+// listTable lists the tools of a table. Nothing is contacted.
+func (a *app) listTable(ctx context.Context, path, column string) error {
+	return a.readTable(ctx, path, false, func(_ *config.Config, r *table.Reader) error {
+		c, err := r.Column(column)
+		if err != nil {
+			return err
+		}
+		var list []tabled
+		missing := 0
+		for row, err := range r.Tools(ctx, c) {
+			if err != nil {
+				return err
+			}
+			t := row.Tool
+			if t == nil {
+				missing++
+				continue
+			}
+			if err := t.Use(row.Place()); err != nil {
+				return err
+			}
+			schema, err := t.Schema()
+			if err != nil {
+				return tenon.Errorf(tenon.ErrorCode(err), "%s: %s: %w", r.Name(), row.Place(), err)
+			}
+			list = append(list, tabled{Row: row.Index, ID: row.ID, Name: t.Name, Kind: strings.ToLower(t.Kind.String()), Description: t.Description,
+				Input: schema, Server: t.Server, Remote: t.Remote, Credential: t.Credential, Inputs: t.Inputs, Outputs: t.Outputs})
+		}
+		err = printList(a, list, []string{"row", "name", "kind", "server", "description"}, func(t tabled) []string {
+			return []string{strconv.FormatInt(t.Row, 10), t.Name, t.Kind, t.Server, firstLine(t.Description)}
+		})
+		if err == nil && missing > 0 {
+			a.note("%s (%d missing skipped)", plural(len(list), "tool"), missing)
+		}
+		return err
+	})
+}
+
+// writeTools makes a table of what servers offer.
+func (a *app) writeTools(ctx context.Context, cfg *config.Config, snapshot *catalog.Snapshot, out *tableOut) error {
+	o, err := out.options(a, cfg)
+	if err != nil {
+		return err
+	}
+	var rows []table.Row
+	foreign := 0
+	for _, t := range snapshot.Tools() {
+		row := table.Tool{Kind: table.MCP, Name: t.Name, Description: t.Description, Parameters: string(t.Input), Message: -1, Remote: t.Remote}
+		entry, ok := cfg.Servers[t.Server]
+		if !ok {
+			a.note("tool '%s' is left out: it is not of an MCP server but of %s", t.Name, t.Server)
+			continue
+		}
+		entry = entry.WithDefaults()
+		switch {
+		case entry.Transport != servers.TransportStdio:
+			row.Server = entry.URL
+		case cfg.File != "" || cfg.Path != "":
+			row.Server = table.ServerURI(t.Server)
+		default:
+			row.Server = table.CommandURI(append([]string{entry.Command}, entry.Args...))
+		}
+		if strings.HasPrefix(row.Server, table.SchemeServer+":") || strings.HasPrefix(row.Server, table.SchemeCommand+":") {
+			foreign++
+		}
+		if row.Server, err = bare(row.Server); err != nil {
+			return tenon.Errorf(tenon.CodeInvalid, "server '%s': %w", t.Server, err)
+		}
+		if entry.Auth.Type != "" && entry.Auth.Type != servers.AuthNone {
+			if row.Credential = cfg.SecretName("servers." + t.Server + ".auth.secret"); row.Credential == "" {
+				a.note("server '%s' wants credentials that have no name: a table holds names of secrets alone; put the secret under secrets and name it in servers.%s.auth.secret", t.Server, t.Server)
+			}
+		}
+		rows = append(rows, table.Row{ID: "Row" + strconv.Itoa(len(rows)), Tool: &row})
+	}
+	if len(rows) == 0 {
+		a.note("No tools found on MCP server")
+	}
+	if foreign > 0 {
+		a.hint("%s of servers that are started as a command: tenon can call them, KNIME cannot", plural(foreign, "tool"))
+	}
+	if err := table.WriteTools(ctx, out.out, rows, o); err != nil {
+		return err
+	}
+	return a.wrote(out.out, int64(len(rows)))
+}
+
+// bare refuses an address with a password in it: tables are passed on.
+func bare(address string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", err
+	}
+	if _, has := u.User.Password(); has {
+		return "", fmt.Errorf("its URL holds a password, which a table must not: use auth with a secret")
+	}
+	return address, nil
+}
+
+// callTable calls the tool of one row.
+type callTable struct {
+	path, column, row, out string
+	yes                    bool
+}
+
+func (c *callTable) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&c.path, "table", "", "call a tool of this `TABLE`, by its name or by --row")
+	f.StringVar(&c.column, "tool-column", "", "`COLUMN` of the table that holds the tools (default: the last one that does)")
+	f.StringVar(&c.row, "row", "", "`INDEX` of the tool's row, the first is 0")
+	f.StringVar(&c.out, "out", "", "`FILE` for the result as a table; [PORT=]FILE")
+	f.BoolVar(&c.yes, "yes", false, "start a command that the table names, unasked")
+}
+
+// pick reads the tool that is meant.
+func (a *app) pick(ctx context.Context, cfg *config.Config, c *callTable, name string) (t *table.Tool, err error) {
+	r, err := table.Open(c.path, a.tableOptions(cfg))
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if e := r.Close(); err == nil {
+			err = e
+		}
+	}()
+	col, err := r.Column(c.column)
+	if err != nil {
+		return nil, err
+	}
+	if c.row != "" {
+		index, err := rowIndex(c.row)
+		if err != nil {
+			return nil, err
+		}
+		t, err = r.Tool(ctx, col, index)
+		if err != nil {
+			return nil, err
+		}
+	} else {
+		var names []string
+		for row, err := range r.Tools(ctx, col) {
+			if err != nil {
+				return nil, err
+			}
+			if row.Tool == nil {
+				continue
+			}
+			if row.Tool.Name == name {
+				if t != nil {
+					return nil, tenon.Errorf(tenon.CodeInvalid, "%s has more than one tool '%s'; give the row: tenon tools list --table %s shows it", c.path, name, c.path)
+				}
+				t = row.Tool
+				if err := t.Use(row.Place()); err != nil {
+					return nil, err
+				}
+			}
+			names = append(names, row.Tool.Name)
+		}
+		if t == nil {
+			return nil, tenon.Errorf(tenon.CodeNotFound, "there is no tool '%s' in %s%s", name, c.path, didYouMean(name, names))
+		}
+	}
+	if t.Kind == table.Workflow {
+		return nil, a.workflowOf(r, t)
+	}
+	return t, nil
+}
+
+// workflowOf says why a workflow tool cannot be called.
+func (a *app) workflowOf(r *table.Reader, t *table.Tool) error {
+	b, err := r.Files().Workflow(t)
+	if err != nil {
+		return tenon.Errorf(tenon.ErrorCode(err), "Tool execution failed with: %w", err)
+	}
+	if table.IsKNIME(b) {
+		return tenon.Errorf(tenon.CodeInvalid, "this tool holds a KNIME workflow; tenon cannot run it")
+	}
+	return tenon.Errorf(tenon.CodeInvalid, "tool '%s' is a workflow tool; this version of tenon keeps such tools in tables and does not run them", t.Name)
+}
+
+// tableServer makes the server of a row: one of the configuration by its name, or
+// one that only the table knows. Name is what it is called from here on.
+func (a *app) tableServer(ctx context.Context, cfg *config.Config, path string, t *table.Tool, yes bool) (name string, err error) {
+	address, err := t.Address()
+	if err != nil {
+		return "", err
+	}
+	entry := servers.Config{Title: "server of table " + path}
+	switch {
+	case address.Server != "":
+		if _, ok := cfg.Servers[address.Server]; !ok {
+			return "", tenon.Errorf(tenon.CodeNotFound, "tool '%s' is one of server '%s', which the configuration does not have; servers: %s",
+				t.Name, address.Server, strings.Join(cfg.ServerNames(), ", "))
+		}
+		return address.Server, nil
+	case address.Command != nil:
+		if err := a.agreeCommand(ctx, path, address.Command, yes); err != nil {
+			return "", err
+		}
+		entry.Command, entry.Args = address.Command[0], address.Command[1:]
+		name = serverName(address.Command)
+	default:
+		u, err := url.Parse(address.URL)
+		if err != nil {
+			return "", tenon.Errorf(tenon.CodeInvalid, "tool '%s': %w", t.Name, err)
+		}
+		entry.URL, name = address.URL, u.Hostname()
+		if entry.Transport = servers.TransportAuto; u.Scheme == "ws" || u.Scheme == "wss" {
+			entry.Transport = servers.TransportWebSocket
+		}
+	}
+	base := name
+	for n := 2; ; n++ {
+		if _, taken := cfg.Servers[name]; !taken {
+			break
+		}
+		name = base + "_" + strconv.Itoa(n)
+	}
+	// A table is data: what its servers say of their tools counts for nothing.
+	untrusted := false
+	entry.Trusted = &untrusted
+	return name, cfg.AddServer(name, entry, t.Credential)
+}
+
+// agreeCommand asks before a command that a table names is started. The agreement is
+// remembered for this command, whatever table names it.
+func (a *app) agreeCommand(ctx context.Context, path string, command []string, yes bool) error {
+	text := "start " + shellLine(command)
+	sum := sha256.New()
+	for _, p := range append([]string{"table"}, command...) {
+		fmt.Fprintf(sum, "%d:%s", len(p), p)
+	}
+	w := wish{key: hex.EncodeToString(sum.Sum(nil)), text: text}
+	if yes || a.readConsent()[w.key] {
+		return nil
+	}
+	if !a.canAsk() {
+		return tenon.Errorf(tenon.CodeWaiting, "the tool's server is a command that the table %s names, and nobody has agreed yet to %s; look at it, then say --yes", path, text)
+	}
+	a.note("the tool's server is a command that the table %s names. It would", path)
+	a.note("  %s", safeLine(text))
+	ok, err := a.yesOrNo(ctx, "Agree? [y]es / [n]o: ")
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return tenon.Errorf(tenon.CodeDenied, "nobody agreed to %s", text)
+	}
+	return a.writeConsent([]wish{w})
+}
+
+// call makes the call. Only the one server is opened.
+func (c *callTable) call(ctx context.Context, a *app, o opening, name string, params json.RawMessage) (err error) {
+	cfg, err := a.tablesConfig(ctx)
+	if err != nil {
+		return err
+	}
+	t, err := a.pick(ctx, cfg, c, name)
+	if err != nil {
+		return err
+	}
+	server, err := a.tableServer(ctx, cfg, c.path, t, c.yes)
+	if err != nil {
+		return err
+	}
+	only := map[string]servers.Config{server: cfg.Servers[server]}
+	if !strings.HasPrefix(t.Server, table.SchemeServer+":") {
+		cfg.Tools = nil // entries are about servers of the configuration
+	}
+	cfg.Servers = only
+	o.loaded = cfg
+	h, err := a.open(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer closing(h, &err)
+	snapshot, problems, err := h.Tools(ctx, server)
+	if err != nil {
+		return err
+	}
+	if len(problems) > 0 && len(snapshot.Tools()) == 0 {
+		return plain{problems[0].Err}
+	}
+	exposed := ""
+	for _, o := range snapshot.Tools() {
+		if o.Remote == t.Remote {
+			exposed = o.Name
+		}
+	}
+	if exposed == "" {
+		return tenon.Errorf(tenon.CodeNotFound, "Failed to execute tool: %s: server '%s' has no tool '%s'; its tools: %s", t.Name, server, t.Remote, strings.Join(snapshot.Names(), ", "))
+	}
+	run, err := h.StartCall(ctx, exposed, params)
+	if err != nil {
+		return plain{err}
+	}
+	result, err := a.followCall(ctx, h, t.Name, run.ID)
+	if err != nil {
+		return direct{err}
+	}
+	if c.out == "" || result.IsError {
+		return a.printResult(t.Name, result)
+	}
+	port, file, ok := strings.Cut(c.out, "=")
+	if !ok {
+		file = port
+	} else if port != resultColumn {
+		return tenon.Errorf(tenon.CodeInvalid, "--out: an MCP tool has one output, %s, not '%s'", resultColumn, port)
+	}
+	w, err := (&tableOut{out: file}).options(a, cfg)
+	if err != nil {
+		return err
+	}
+	if err := table.WriteTexts(ctx, file, resultColumn, []string{resultColumn}, []string{result.Text()}, w); err != nil {
+		return err
+	}
+	return a.wrote(file, 1)
+}
+
+// resultColumn is the column, and the row id, of an MCP tool's result as a table.
+const resultColumn = "Result"
