@@ -41,6 +41,7 @@ type Options struct {
 	Bare       bool   // jsonrpc: results are bare objects, without content
 	Era        string // both, legacy, modern
 	Tools      int    // generated tools tool_0001 … instead of the built-in ones; below 0: those
+	More       int    // generated tools beside the others
 	PageSize   int
 	Only       string // comma-separated names; empty: all
 	Delay      time.Duration
@@ -73,6 +74,7 @@ func Parse(args []string, stderr io.Writer) (Options, error) {
 	f.BoolVar(&o.Bare, "bare", false, "with --jsonrpc: results are bare objects, such as {\"result\": 3}")
 	f.StringVar(&o.Era, "era", "both", "both, legacy or modern")
 	f.IntVar(&o.Tools, "tools", -1, "offer so many generated tools instead of the built-in ones")
+	f.IntVar(&o.More, "more", 0, "offer so many generated tools beside the others")
 	f.IntVar(&o.PageSize, "page-size", 0, "tools a page; 0: all")
 	f.IntVar(&o.PageSize, "page", 0, "the same as --page-size")
 	f.StringVar(&o.Only, "only", "", "offer only these tools, by comma-separated `names`")

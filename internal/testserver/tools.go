@@ -78,7 +78,7 @@ func (s *server) tools() []mcp.ServerTool {
 			list = append(list, s.tool(e))
 		}
 	}
-	for i := range max(s.o.Tools, 0) {
+	for i := range max(s.o.Tools, 0) + s.o.More {
 		e := entry{name: fmt.Sprintf("tool_%04d", i+1), description: "One of many", hints: reads,
 			properties: `"text":{"type":"string"}`, call: fixed(`{"content":[{"type":"text","text":"ok"}]}`)}
 		list = append(list, s.tool(e))
