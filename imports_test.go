@@ -50,7 +50,7 @@ var arrows = map[string][]string{
 	"engine/local":      {"engine", "store"},
 	"engine/enginetest": {"engine"},
 
-	"config": {"agent", "catalog", "model", "model/react", "policy", "servers", "internal/keyring"},
+	"config": {"agent", "catalog", "model", "model/react", "policy", "servers", "table", "internal/keyring"},
 	"host": {"agent", "catalog", "config", "engine", "engine/local", "model", "model/anthropic", "model/gemini", "model/openai",
 		"model/react", "model/script", "policy", "record", "servers", "servers/oauth", "store", "store/sqlite", "transport", "internal/keyring", "internal/patience"},
 
