@@ -21,6 +21,7 @@ const (
 	PartText     = "text"
 	PartThinking = "thinking"    // reasoning, shown dimmed, never sent to another wire
 	PartImage    = "image"       // MimeType and Data
+	PartFile     = "file"        // user only: a document or a sound, MimeType and Data; Text is its name
 	PartCall     = "tool_call"   // assistant only
 	PartResult   = "tool_result" // tool only
 	PartOpaque   = "opaque"      // a provider's block that only goes back: Wire and Raw

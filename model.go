@@ -2,6 +2,7 @@ package tenon
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 )
 
@@ -35,6 +36,9 @@ type Request struct {
 	Finder      string
 	Deferred    int
 	ToolChoice  string // auto (""), any, none, or a tool's exposed name
+	// Output is a JSON Schema that the last answer shall fit. A model whose provider can
+	// hold an answer to it says so there; others do not look at it. Empty: any text.
+	Output json.RawMessage
 	MaxTokens   int    // 0: the model's configured default
 	Temperature *float64
 	TopP        *float64

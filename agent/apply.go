@@ -10,10 +10,11 @@ import (
 
 // applyModel takes a model's answer: the turn's tool calls, or the end.
 func (s *State) applyModel(e tenon.Event) error {
-	var r tenon.Response
-	if err := decode(e, &r); err != nil {
+	var a Answered
+	if err := decode(e, &a); err != nil {
 		return err
 	}
+	r := a.Response
 	if e.Step != s.modelStep() || len(s.calls) > 0 {
 		return outOfPlace(e)
 	}
@@ -29,12 +30,18 @@ func (s *State) applyModel(e tenon.Event) error {
 	if r.Stop == tenon.StopContextFull && len(calls) == 0 && s.fills() {
 		return nil
 	}
+	if r.Usage != nil {
+		s.calibrate(r.Usage.Input, len(s.messages))
+	}
 	s.add(r.Message)
 	if r.Usage != nil {
 		s.known, s.knownAt = r.Usage.Input+r.Usage.Output, len(s.messages)
 	}
 	if text := r.Message.Text(); text != "" {
 		s.answer = text
+	}
+	if len(a.Output) > 0 {
+		s.answer = string(a.Output)
 	}
 	// An answer that was cut off may hold half a call: none of its calls runs,
 	// but each gets a result, so that the history stays valid.
@@ -57,7 +64,7 @@ func (s *State) applyModel(e tenon.Event) error {
 	s.made += len(calls)
 	switch {
 	case s.final != "":
-		return s.lastAnswer(r, len(calls) > 0)
+		return s.lastAnswer(a, len(calls) > 0)
 	case whole && len(calls) > 0:
 		s.settleTurn()
 		return nil
@@ -69,6 +76,8 @@ func (s *State) applyModel(e tenon.Event) error {
 		s.turn++ // the turn goes back as it is
 	case r.Stop == tenon.StopEnd && len(s.steer) > 0:
 		s.turn++ // a message came in while the model wrote its last word
+	case r.Stop == tenon.StopEnd && a.Misfit != "":
+		s.applyMisfit(a.Misfit)
 	case r.Stop == tenon.StopBadCall:
 		s.add(tenon.UserMessage("Your last tool call could not be read (" + r.RawStop + "). Call the tool again with valid arguments, or answer without it."))
 		s.turn++
@@ -146,8 +155,12 @@ func (s *State) applyAttempt(e tenon.Event) error {
 			return nil
 		}
 		s.stop = tenon.StopError
-		if s.failed = f.Error; s.failed == nil {
+		switch s.failed = f.Error; {
+		case s.failed == nil:
 			s.failed = tenon.Errorf(tenon.CodeModel, "the model gave no answer")
+		case s.failed.Code == tenon.CodeTooLarge && s.fullAt == s.turn: // it was made shorter, and that was not enough
+			s.stop, s.failed = tenon.StopContextFull, tenon.Errorf(tenon.CodeTooLarge,
+				"the conversation does not fit the model's context, although it was made shorter; ask for less, offer fewer tools, or use a model with a larger one: %s", f.Error.Message)
 		}
 	default: // interrupted: a model call can always be made again
 		s.asked = false

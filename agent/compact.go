@@ -270,10 +270,46 @@ func textOf(messages []*tenon.Message) string {
 }
 
 // tokensNow estimates the tokens of the next request: what the model counted
-// last, and four bytes a token for what came since.
+// last, and so many bytes a token for what came since as it counted before.
 func (s *State) tokensNow() int {
+	per := s.perToken
+	if per == 0 {
+		per = firstPerToken
+	}
+	return s.known + bytesOf(s.messages[min(s.knownAt, len(s.messages)):])*1000/per
+}
+
+// Thousandths of a byte that a token stands for: at first, and at least and at most.
+const (
+	firstPerToken = 4000
+	leastPerToken = 1500
+	mostPerToken  = 8000
+)
+
+// calibrate learns from what the model counted for a request how many bytes a token
+// stands for; before is how many messages the request had. What was not counted before
+// cannot be told from tools and instructions, and a few tokens say little. The
+// arithmetic is of whole numbers, so that every machine comes to the same.
+func (s *State) calibrate(input, before int) {
+	counted := input - s.known
+	if s.known == 0 || s.knownAt > before || counted < 50 {
+		return
+	}
+	bytes := bytesOf(s.messages[s.knownAt:before])
+	if bytes < 200 {
+		return
+	}
+	sample := min(max(bytes*1000/counted, leastPerToken), mostPerToken)
+	if s.perToken == 0 {
+		s.perToken = firstPerToken
+	}
+	s.perToken = (s.perToken*7 + sample*3) / 10
+}
+
+// bytesOf is how many bytes of messages count as text.
+func bytesOf(messages []*tenon.Message) int {
 	n := 0
-	for _, m := range s.messages[min(s.knownAt, len(s.messages)):] {
+	for _, m := range messages {
 		for _, p := range m.Parts {
 			n += len(p.Text) + len(p.Data)/100 // a picture costs little of its size
 			if p.Call != nil {
@@ -284,7 +320,7 @@ func (s *State) tokensNow() int {
 			}
 		}
 	}
-	return s.known + n/4
+	return n
 }
 
 // size is how many bytes of a result count as text.

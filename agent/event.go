@@ -9,7 +9,7 @@ import (
 
 // The kinds of event of this core, beside those of every engine.
 const (
-	EventModel    = "model"          // a model's answer; data: tenon.Response
+	EventModel    = "model"          // a model's answer; data: Answered
 	EventProposed = "proposed"       // a tool call of that answer; data: tenon.ToolCall
 	EventReserved = "reserved"       // whether the budgets have room for a model call; data: Reserved
 	EventDecided  = "decided"        // the policy's verdict about it; data: Decision
@@ -229,10 +229,11 @@ type Prompt struct {
 	System     string
 	Messages   []*tenon.Message
 	ToolChoice string
-	React      *React    // nil: the model calls tools itself
-	Deadline   time.Time // when the run's time is up; zero: never
-	Budgets    Budgets   // that the request is charged to
-	Tokens     int       // an estimate of what the request comes to, without tools
+	Output     json.RawMessage // the schema that the last answer has to fit; empty: any text
+	React      *React          // nil: the model calls tools itself
+	Deadline   time.Time       // when the run's time is up; zero: never
+	Budgets    Budgets         // that the request is charged to
+	Tokens     int             // an estimate of what the request comes to, without tools
 }
 
 func mustJSON(v any) json.RawMessage {

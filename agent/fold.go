@@ -174,6 +174,7 @@ type Report struct {
 	State     tenon.RunState   `json:"state"`
 	Stop      tenon.StopReason `json:"stop_reason,omitempty"`
 	Answer    string           `json:"answer"`
+	Output    json.RawMessage  `json:"output,omitempty"` // the answer as JSON, where the run has an output schema
 	Turns     int              `json:"turns"`
 	ToolCalls []CallRecord     `json:"tool_calls"`
 	Usage     tenon.Usage      `json:"usage"`
@@ -202,12 +203,15 @@ func Fold(run tenon.Run, events []tenon.Event) Report {
 				r.use(a.Usage, a.Cost)
 			}
 		case EventModel:
-			var m tenon.Response
+			var m Answered
 			if json.Unmarshal(e.Data, &m) == nil && m.Message != nil {
 				r.Turns++
 				r.use(m.Usage, m.Cost)
 				if text := m.Message.Text(); text != "" {
 					r.Answer = text
+				}
+				if r.Output = m.Output; len(m.Output) > 0 {
+					r.Answer = string(m.Output)
 				}
 			}
 		case EventCompacted:

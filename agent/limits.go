@@ -136,7 +136,7 @@ func (s *State) beginFinal(step string) {
 // lastAnswer takes the answer that was asked for at a limit. A model that calls tools
 // all the same, and says nothing, is asked once more; a run that has no answer even then
 // has failed at its limit.
-func (s *State) lastAnswer(r tenon.Response, called bool) error {
+func (s *State) lastAnswer(r Answered, called bool) error {
 	if called {
 		s.closeTurn()
 	}
@@ -150,9 +150,13 @@ func (s *State) lastAnswer(r tenon.Response, called bool) error {
 	if s.stop, s.answered = r.Stop, true; r.Stop == tenon.StopToolUse {
 		s.stop = tenon.StopEnd
 	}
-	if s.failed = stopError(r); s.failed == nil && silent && s.answer == "" {
+	switch s.failed = stopError(r.Response); {
+	case s.failed != nil:
+	case silent && s.answer == "":
 		s.stop = s.final
 		s.failed = tenon.Errorf(tenon.CodeLimit, "a limit of the run is reached (%s), and the model gave no last answer", s.final)
+	case r.Misfit != "":
+		s.failed = misfit(r.Misfit)
 	}
 	return nil
 }

@@ -64,6 +64,7 @@ func (s *State) Prompt() *Prompt {
 		Messages:   messages,
 		View:       s.View(),
 		ToolChoice: s.spec.ToolChoice,
+		Output:     s.spec.Output,
 		React:      s.spec.React,
 		Budgets:    s.spec.Budgets,
 		Tokens:     s.tokensNow(),

@@ -16,20 +16,23 @@ const Version = "agent@1"
 
 // Spec is what an agent's run starts from: the data of its first event.
 type Spec struct {
-	Agent      string        `json:"agent"`
-	Model      string        `json:"model"`
-	Task       string        `json:"task,omitempty"` // "" answers the question; TaskCompact, TaskImport
-	System     string        `json:"system,omitempty"`
-	Question   string        `json:"question"`
-	Tools      string        `json:"tools,omitempty"`  // digest of the tool snapshot, a blob; empty: no tools
-	Policy     string        `json:"policy,omitempty"` // digest of the rules when the run began
-	Grant      string        `json:"grant,omitempty"`  // who allowed beforehand whatever would ask, such as "--yes"
-	ToolChoice string        `json:"tool_choice,omitempty"`
-	State      string        `json:"state,omitempty"`       // in which the agent begins
-	StateAsked bool          `json:"state_asked,omitempty"` // State stands above the one that the conversation was in
-	MaxTurns   int           `json:"max_turns"`
-	Parallel   int           `json:"parallel_tools"`
-	Timeout    time.Duration `json:"run_timeout,omitempty"` // nanoseconds; 0: none
+	Agent    string       `json:"agent"`
+	Model    string       `json:"model"`
+	Task     string       `json:"task,omitempty"` // "" answers the question; TaskCompact, TaskImport
+	System   string       `json:"system,omitempty"`
+	Question string       `json:"question"`
+	Files    []tenon.Part `json:"files,omitempty"` // pictures, documents, sounds and texts of files that belong to the question
+	// Output is the JSON Schema that the answer has to fit; empty: any text.
+	Output     json.RawMessage `json:"output_schema,omitempty"`
+	Tools      string          `json:"tools,omitempty"`  // digest of the tool snapshot, a blob; empty: no tools
+	Policy     string          `json:"policy,omitempty"` // digest of the rules when the run began
+	Grant      string          `json:"grant,omitempty"`  // who allowed beforehand whatever would ask, such as "--yes"
+	ToolChoice string          `json:"tool_choice,omitempty"`
+	State      string          `json:"state,omitempty"`       // in which the agent begins
+	StateAsked bool            `json:"state_asked,omitempty"` // State stands above the one that the conversation was in
+	MaxTurns   int             `json:"max_turns"`
+	Parallel   int             `json:"parallel_tools"`
+	Timeout    time.Duration   `json:"run_timeout,omitempty"` // nanoseconds; 0: none
 
 	MaxToolCalls int               `json:"tool_calls,omitempty"` // 0: no limit
 	MaxTokens    int               `json:"tokens,omitempty"`     // of all model calls; 0: no limit
@@ -115,6 +118,7 @@ type State struct {
 	grants    map[string]string // tools that were allowed for the session: identity → by whom
 	called    tally             // calls by tool
 	answer    string
+	misfits   int // answers that did not fit the schema, in a row
 	usage     tenon.Usage
 	cost      tenon.USD
 	spent     spending // before the limits began anew
@@ -125,6 +129,7 @@ type State struct {
 	made      int      // of those, since the limits began anew
 	known     int      // tokens of the first knownAt messages, as the model counted
 	knownAt   int
+	perToken  int              // thousandths of a byte that a token stands for, learned; 0: not yet
 	full      bool             // the model could not take the conversation
 	fullAt    int              // the turn in which it could not
 	compacted int              // the turn in which the conversation was made shorter, or that was tried
@@ -154,7 +159,7 @@ func New(spec Spec, parent *State) *State {
 	s := &State{spec: spec, turn: 1, lastTurn: spec.MaxTurns, state: beginState(spec, parent)}
 	if parent != nil {
 		s.messages, s.history = parent.Messages(), parent.History()
-		s.known, s.knownAt, s.artifacts, s.found = parent.known, parent.knownAt, parent.artifacts, parent.found
+		s.known, s.knownAt, s.perToken, s.artifacts, s.found = parent.known, parent.knownAt, parent.perToken, parent.artifacts, parent.found
 		if parent.handedTo == spec.Agent {
 			s.handedTo = parent.handedTo
 		}
@@ -165,7 +170,7 @@ func New(spec Spec, parent *State) *State {
 	}
 	s.addHistory()
 	if spec.Task == "" {
-		s.add(tenon.UserMessage(spec.Question))
+		s.add(&tenon.Message{Role: tenon.RoleUser, Parts: append([]tenon.Part{{Type: tenon.PartText, Text: spec.Question}}, spec.Files...)})
 	}
 	return s
 }

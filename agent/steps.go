@@ -180,10 +180,13 @@ func (f *stepFold) fold(s *StepRecord, e tenon.Event) {
 	case EventAnswer, EventWake, tenon.EventInterrupted:
 		s.end(at)
 	case EventModel:
-		var r tenon.Response
+		var r Answered
 		_ = json.Unmarshal(e.Data, &r)
 		s.end(at)
-		s.Name, s.Usage, s.Outcome = r.Model, r.Usage, CallOK
+		s.Name, s.Usage, s.Outcome, s.Error = r.Model, r.Usage, CallOK, r.Misfit
+		if len(r.Tried) > 0 {
+			s.Name += " in place of " + r.Tried[0].Model
+		}
 		if r.Stop != tenon.StopEnd && r.Stop != tenon.StopToolUse {
 			s.Outcome = string(r.Stop)
 		}

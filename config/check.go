@@ -87,6 +87,7 @@ func (k *checker) run() {
 	k.policies()
 	for _, name := range k.order["models"] {
 		k.model("models."+name, name, k.c.Models[name])
+		k.fallback("models."+name, name, k.c.Models[name].Fallback)
 	}
 	for _, name := range k.order["agents"] {
 		k.agent("agents."+name, k.c.Agents[name])
@@ -421,6 +422,24 @@ func (k *checker) model(p, name string, m model.Config) {
 
 func (k *checker) failedUnder(p string) bool {
 	return slices.ContainsFunc(k.errs, func(e Error) bool { return e.Path == p || strings.HasPrefix(e.Path, p+".") })
+}
+
+// fallback checks the models that are asked in the place of one.
+func (k *checker) fallback(p, name string, list []string) {
+	for i, m := range list {
+		_, entry := k.c.Models[m]
+		provider, id, _ := strings.Cut(m, "/")
+		_, known := model.Lookup(provider)
+		at := index(p+".fallback", i)
+		switch {
+		case m == name:
+			k.bad(at, "", "a model cannot stand in for itself")
+		case slices.Contains(list[:i], m):
+			k.bad(at, "", "'%s' stands there twice", m)
+		case !entry && (!known || id == ""):
+			k.bad(at, k.hintFor(m, "models"), "no model '%s'", m)
+		}
+	}
 }
 
 func (k *checker) agent(p string, a agent.Config) {

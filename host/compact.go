@@ -83,6 +83,8 @@ func transcript(messages []*tenon.Message) string {
 				parts = append(parts, "Assistant: "+middle(p.Text, maxSaid))
 			case p.Type == tenon.PartImage:
 				parts = append(parts, "User: [an image of type "+p.MimeType+"]")
+			case p.Type == tenon.PartFile:
+				parts = append(parts, "User: [a file of type "+p.MimeType+", "+p.Text+"]")
 			case p.Call != nil:
 				parts = append(parts, "Assistant calls "+p.Call.Name+" "+middle(string(p.Call.Arguments)+p.Call.Malformed, maxResult))
 			case p.Result != nil:

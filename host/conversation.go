@@ -114,7 +114,7 @@ func checkPart(role tenon.Role, p tenon.Part) error {
 	fits := false
 	switch role {
 	case tenon.RoleUser:
-		fits = p.Type == tenon.PartText || p.Type == tenon.PartImage
+		fits = p.Type == tenon.PartText || p.Type == tenon.PartImage || p.Type == tenon.PartFile
 	case tenon.RoleAssistant:
 		fits = p.Type == tenon.PartText || p.Type == tenon.PartThinking || p.Type == tenon.PartCall
 	case tenon.RoleTool:
@@ -129,9 +129,9 @@ func checkPart(role tenon.Role, p tenon.Part) error {
 		return tenon.Errorf(tenon.CodeInvalid, "a part of type '%s' does not say which tool", p.Type)
 	case p.Type == tenon.PartCall && len(p.Call.Arguments) > 0 && !isObject(p.Call.Arguments):
 		return tenon.Errorf(tenon.CodeInvalid, "the arguments of the call of '%s' are no JSON object", p.Call.Name)
-	case p.Type == tenon.PartImage:
+	case p.Type == tenon.PartImage, p.Type == tenon.PartFile:
 		if _, err := base64.StdEncoding.DecodeString(p.Data); err != nil || p.Data == "" || p.MimeType == "" {
-			return tenon.Errorf(tenon.CodeInvalid, "an image needs mime_type and its bytes as base64")
+			return tenon.Errorf(tenon.CodeInvalid, "a part of type '%s' needs mime_type and its bytes as base64", p.Type)
 		}
 	}
 	return nil

@@ -41,24 +41,20 @@ func (h *Host) doModel(ctx context.Context, run string, a engine.Attempt, emit f
 	if err != nil {
 		return nil, err
 	}
-	m, err := h.modelOf(ctx, p)
-	if err != nil {
-		return []tenon.Event{h.failed(a.Step, err, false, 0)}, nil
-	}
-	req, err := h.request(ctx, p)
-	if err != nil {
-		return nil, err
-	}
 	parent := ctx
 	if !p.Deadline.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, p.Deadline)
 		defer cancel()
 	}
-	h.log.Info("Sending request to provider: "+m.Name(), "run", run, "step", a.Step, "tools", len(req.Tools))
 	start := time.Now()
-	r, err := h.generate(ctx, m, req, run, a.Step, emit)
+	answer, m, err := h.askModels(ctx, run, a.Step, p, emit)
+	r := &answer.Response
 	switch {
+	case m.Model == nil && tenon.ErrorCode(err) == tenon.CodeStore:
+		return nil, err
+	case m.Model == nil:
+		return []tenon.Event{h.failed(a.Step, err, false, 0)}, nil
 	case err != nil && parent.Err() != nil:
 		return nil, context.Cause(parent) // we are being closed or cancelled: nothing is known
 	case err != nil:
@@ -68,7 +64,11 @@ func (h *Host) doModel(ctx context.Context, run string, a engine.Attempt, emit f
 	h.spent(ctx, a, p, spentOn(r, time.Since(start)))
 	h.log.Info("Response received from provider: "+m.Name(), "run", run, "step", a.Step, "stop", string(r.Stop), "duration", time.Since(start))
 	calls := r.Message.Calls()
-	if m.check != nil && len(calls) == 0 && r.Stop == tenon.StopEnd {
+	last := len(calls) == 0 && r.Stop == tenon.StopEnd
+	if last {
+		holdToSchema(p.Output, &answer)
+	}
+	if m.check != nil && last && answer.Misfit == "" {
 		if err := m.check.Unconsumed(append(slices.Clip(p.Messages), r.Message)); err != nil {
 			return []tenon.Event{h.failed(a.Step, err, false, time.Since(start))}, nil
 		}
@@ -76,7 +76,7 @@ func (h *Host) doModel(ctx context.Context, run string, a engine.Attempt, emit f
 	for _, w := range r.Warnings {
 		h.log.Warn(w, "run", run, "step", a.Step, "model", m.Name())
 	}
-	events := []tenon.Event{{Step: a.Step, Kind: agent.EventModel, Data: encode(r)}}
+	events := []tenon.Event{{Step: a.Step, Kind: agent.EventModel, Data: encode(answer)}}
 	if len(calls) > 0 {
 		h.log.Info("Detected "+strconv.Itoa(len(calls))+" tool use(s) in AI response", "run", run, "step", a.Step)
 	}

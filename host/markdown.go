@@ -59,6 +59,8 @@ func markdownPart(b *strings.Builder, p tenon.Part) {
 		fmt.Fprintf(b, "\n%s\n", markdownText(p.Text))
 	case p.Type == tenon.PartImage:
 		fmt.Fprintf(b, "\n*[an image of type %s, %d bytes]*\n", plain(p.MimeType), len(p.Data)/4*3)
+	case p.Type == tenon.PartFile:
+		fmt.Fprintf(b, "\n*[file %s of type %s, %d bytes]*\n", plain(p.Text), plain(p.MimeType), len(p.Data)/4*3)
 	case p.Call != nil:
 		fmt.Fprintf(b, "\n<details><summary>calls <code>%s</code></summary>\n\n%s\n</details>\n", html.EscapeString(oneLine(p.Call.Name)),
 			fenced("json", string(p.Call.Arguments)+p.Call.Malformed))

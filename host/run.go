@@ -24,6 +24,11 @@ type Question struct {
 	Fork    bool   // asks in a fork of Session (see [Fork]), also where that is at work
 	Model   string // in place of the agent's, see [Config.Model]
 	NoTools bool
+	// Files belong to the question: see [FilePart].
+	Files []tenon.Part
+	// Output is a JSON Schema that the answer has to fit; empty: any text. The answer is
+	// then JSON alone. One that does not fit is sent back to the model, twice at most.
+	Output json.RawMessage
 	// History stands before the question in a new session: see [ReadConversation].
 	History    []*tenon.Message
 	ToolChoice string          // auto, any, none or an exposed name; empty: the agent's
@@ -107,6 +112,10 @@ func (h *Host) agentSpec(ctx context.Context, name string, a agent.Config, q Que
 		MaxToolCalls: a.Limits.ToolCalls, MaxTokens: a.Limits.Tokens, OnLimit: a.Limits.OnLimit, LimitPrompt: a.Limits.LimitPrompt,
 		MaxCost: tenon.Dollars(a.Limits.Cost), MaxDepth: a.Limits.MaxDepth, Budgets: h.config.Budgets, Compaction: a.Compaction,
 		Expires: h.config.Policy.Defaults.Expires}
+	spec.Files = q.Files
+	if err := h.output(q, &spec); err != nil {
+		return spec, nil, nil, err
+	}
 	spec.ToolChoice = cmp.Or(q.ToolChoice, spec.ToolChoice)
 	spec.State, spec.StateAsked = cmp.Or(q.State, a.State), q.State != ""
 	if q.Groups != nil {

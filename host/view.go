@@ -52,6 +52,9 @@ type told struct {
 // request is what a prompt asks of the model, with the tools that it is told of.
 func (h *Host) request(ctx context.Context, p *agent.Prompt) (*tenon.Request, error) {
 	req := &tenon.Request{System: p.System, Messages: p.Messages, ToolChoice: p.ToolChoice}
+	if p.React == nil {
+		req.Output = p.Output
+	}
 	named := map[string]bool{} // by results that the model still sees
 	if p.React == nil && len(p.Found) > 0 {
 		for _, m := range p.Messages {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"time"
@@ -14,17 +15,19 @@ import (
 
 // StartRequest is the body of POST /api/v1/runs. Only Question is required.
 type StartRequest struct {
-	Question   string   `json:"question"`
-	Agent      string   `json:"agent,omitempty"`
-	Session    string   `json:"session,omitempty"` // to continue: an id, the beginning of one, or "-1" for the last
-	Fork       bool     `json:"fork,omitempty"`    // ask in a fork of the session, also where that is at work
-	Model      string   `json:"model,omitempty"`
-	NoTools    bool     `json:"no_tools,omitempty"`
-	ToolChoice string   `json:"tool_choice,omitempty"`
-	Groups     []string `json:"groups,omitzero"` // of tools; absent: the agent's
-	State      string   `json:"state,omitempty"` // in which the agent begins
-	MaxTurns   int      `json:"max_turns,omitempty"`
-	Mode       string   `json:"mode,omitempty"` // native or react; empty: the agent's
+	Question string `json:"question"`
+	Agent    string `json:"agent,omitempty"`
+	Session  string `json:"session,omitempty"` // to continue: an id, the beginning of one, or "-1" for the last
+	Fork     bool   `json:"fork,omitempty"`    // ask in a fork of the session, also where that is at work
+	Model    string `json:"model,omitempty"`
+	NoTools  bool   `json:"no_tools,omitempty"`
+	// OutputSchema is a JSON Schema that the answer has to fit.
+	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
+	ToolChoice   string          `json:"tool_choice,omitempty"`
+	Groups       []string        `json:"groups,omitzero"` // of tools; absent: the agent's
+	State        string          `json:"state,omitempty"` // in which the agent begins
+	MaxTurns     int             `json:"max_turns,omitempty"`
+	Mode         string          `json:"mode,omitempty"` // native or react; empty: the agent's
 	// Yes allows beforehand every tool call that would ask; the value is who the
 	// journal names.
 	Yes string `json:"yes,omitempty"`
@@ -96,7 +99,7 @@ func (c *call) start() error {
 		key = string(c.caller.Principal) + "/" + key
 	}
 	question := host.Question{Text: q.Question, Agent: q.Agent, Session: q.Session, Fork: q.Fork,
-		Model: q.Model, NoTools: q.NoTools, ToolChoice: q.ToolChoice, Groups: q.Groups, State: q.State, MaxTurns: q.MaxTurns, Mode: q.Mode, Grant: q.Yes}
+		Model: q.Model, NoTools: q.NoTools, Output: q.OutputSchema, ToolChoice: q.ToolChoice, Groups: q.Groups, State: q.State, MaxTurns: q.MaxTurns, Mode: q.Mode, Grant: q.Yes}
 	run, problems, again, err := c.ask(key, question)
 	if err != nil {
 		return err

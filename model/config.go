@@ -49,6 +49,8 @@ type Config struct {
 	ToolMode string `yaml:"tool_mode" enum:"auto,native,react,none" default:"auto"`
 	// script: file of steps, same as `--model script:FILE`.
 	Path string `yaml:"path"`
+	// Models that are asked in its place, in this order, where it is not reached, has trouble, is limited or out of quota, or breaks off: entries of `models`, or provider/name.
+	Fallback []string `yaml:"fallback" default:"[]"`
 	// What the model's tokens cost; see also prices. `price: {}` is a model that costs nothing.
 	Price *Price `yaml:"price" default:"that of the table of prices"`
 	// Differences of a server from its provider's entry in the table.

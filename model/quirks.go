@@ -23,6 +23,11 @@ type Quirks struct {
 	Images bool
 	// Audio: the model hears audio in user messages; else it becomes a note.
 	Audio bool
+	// Documents: the model reads PDF files; else they become notes.
+	Documents bool
+	// OutputSchema says when the provider holds an answer to a JSON Schema: SchemaAlways,
+	// SchemaAlone (only where no tools are offered), or SchemaNever.
+	OutputSchema string
 	// Cache asks for prompt caching (Anthropic's top-level cache_control).
 	Cache bool
 	// NeedReasoning sends an empty member for reasoning with calls that came
@@ -52,6 +57,10 @@ type QuirkConfig struct {
 	Images *bool `yaml:"images" default:"true"`
 	// true: the model takes audio (wav and mp3) in user messages.
 	Audio *bool `yaml:"audio" default:"false"`
+	// true: the model reads PDF files.
+	Documents *bool `yaml:"documents" default:"provider's"`
+	// When the provider itself holds an answer to a schema: always; alone: only where no tools are offered; never: the answer is only checked.
+	OutputSchema string `yaml:"output_schema" enum:"always,alone,never" default:"provider's"`
 	// Prompt caching by cache_control, as Anthropic's own API has it.
 	Cache *bool `yaml:"cache" default:"provider's"`
 	// true: send empty reasoning with tool calls that came without any.
@@ -88,15 +97,17 @@ var servers = [...]Server{
 	{"OpenAI", "openai", "api.openai.com", "`api: responses` keeps reasoning between tool calls", openAI},
 	{"Azure OpenAI", "", "openai.azure.com", "a first chunk without choices", openAI},
 	{"Azure AI services", "", "cognitiveservices.azure.com", "", openAI},
-	{"Ollama", "ollama", "", "ignores tool_choice; its context is short unless OLLAMA_CONTEXT_LENGTH is set", nil},
-	{"llama.cpp", "llamacpp", "", "tools need a server that was started with --jinja", echo(ReasoningContent)},
-	{"LM Studio", "lmstudio", "", "`api: responses` works too; its calls come without pieces", nil},
-	{"vLLM", "vllm", "", "tools need --enable-auto-tool-choice and a --tool-call-parser", nil},
+	{"Ollama", "ollama", "", "ignores tool_choice; its context is short unless OLLAMA_CONTEXT_LENGTH is set", alone},
+	{"llama.cpp", "llamacpp", "", "tools need a server that was started with --jinja", func(q *Quirks) {
+		q.EchoReasoning, q.OutputSchema = []string{ReasoningContent}, SchemaAlone
+	}},
+	{"LM Studio", "lmstudio", "", "`api: responses` works too; its calls come without pieces", alone},
+	{"vLLM", "vllm", "", "tools need --enable-auto-tool-choice and a --tool-call-parser", alone},
 	{"OpenRouter", "openrouter", "openrouter.ai", "comment lines; finish_reason sent twice; says what a request cost, and that counts", echo(Reasoning, ReasoningDetails)},
 	{"Vercel AI Gateway", "", "ai-gateway.vercel.sh", "", echo(Reasoning, ReasoningDetails)},
 	{"Groq", "groq", "api.groq.com", "usage sent twice; whole arguments in one piece", nil},
 	{"Mistral", "mistral", "api.mistral.ai", "content in parts; an empty tool name in later pieces; usage comes unasked", func(q *Quirks) {
-		q.StreamOptions, q.CallIDs = false, 9
+		q.StreamOptions, q.CallIDs, q.OutputSchema = false, 9, SchemaAlone
 	}},
 	{"DeepSeek", "deepseek", "api.deepseek.com", "counts cached tokens in members of its own", func(q *Quirks) {
 		q.EchoReasoning, q.NeedReasoning = []string{ReasoningContent}, true
@@ -106,7 +117,13 @@ var servers = [...]Server{
 	{"Avian", "", "api.avian.io", "finish_reason sent twice", echo(ReasoningContent)},
 }
 
-func openAI(q *Quirks) { q.MaxTokensField, q.EncryptedReasoning = "max_completion_tokens", true }
+func openAI(q *Quirks) {
+	q.MaxTokensField, q.EncryptedReasoning, q.Documents, q.OutputSchema = "max_completion_tokens", true, true, SchemaAlways
+}
+
+// alone is of servers that hold an answer to a schema by a grammar, which a tool call
+// would not fit.
+func alone(q *Quirks) { q.OutputSchema = SchemaAlone }
 
 func echo(members ...string) func(*Quirks) {
 	return func(q *Quirks) { q.EchoReasoning = members }
@@ -119,16 +136,22 @@ func Servers() []Server { return slices.Clone(servers[:]) }
 // table says about the host, then what the user wrote.
 func (c Config) ResolvedQuirks() Quirks {
 	c = c.WithDefaults()
-	q := Quirks{MaxTokensField: "max_tokens", StreamOptions: true, Images: true}
+	q := Quirks{MaxTokensField: "max_tokens", StreamOptions: true, Images: true, OutputSchema: SchemaNever}
 	name := ""
 	if u, err := url.Parse(c.BaseURL); err == nil {
 		name = strings.ToLower(u.Hostname())
 	}
 	switch c.Provider {
 	case "gemini":
-		q.Audio = true
+		q.Audio, q.Documents, q.OutputSchema = true, true, SchemaAlways
+		if olderGemini(c.Model) {
+			q.OutputSchema = SchemaAlone
+		}
 	case "anthropic":
-		q.Cache = name == "api.anthropic.com"
+		q.Cache, q.Documents = name == "api.anthropic.com", true
+		if q.Cache && structuresAnswers(c.Model) {
+			q.OutputSchema = SchemaAlways
+		}
 		q.ToolSearch = q.Cache && refersToTools(c.Model)
 	}
 	if s := serverOf(c.Provider, name); s != nil && s.change != nil {
@@ -136,6 +159,9 @@ func (c Config) ResolvedQuirks() Quirks {
 	}
 	if c.API == APIResponses && name == "api.openai.com" {
 		q.ToolSearch = searchesTools(c.Model)
+	}
+	if q.OutputSchema == SchemaAlways && c.Provider == "openai" && !schemaOfOpenAI(c.Model) {
+		q.OutputSchema = SchemaNever
 	}
 	if !reasons(c.Model) {
 		q.EncryptedReasoning = false
@@ -147,13 +173,16 @@ func (c Config) ResolvedQuirks() Quirks {
 	if o.EchoReasoning != nil {
 		q.EchoReasoning = slices.Clone(o.EchoReasoning)
 	}
+	if o.OutputSchema != "" {
+		q.OutputSchema = o.OutputSchema
+	}
 	if o.CallIDs != nil {
 		q.CallIDs = *o.CallIDs
 	}
 	for _, f := range []struct {
 		to   *bool
 		from *bool
-	}{{&q.StreamOptions, o.StreamOptions}, {&q.Images, o.Images}, {&q.Audio, o.Audio}, {&q.Cache, o.Cache},
+	}{{&q.StreamOptions, o.StreamOptions}, {&q.Images, o.Images}, {&q.Audio, o.Audio}, {&q.Documents, o.Documents}, {&q.Cache, o.Cache},
 		{&q.NeedReasoning, o.NeedReasoning}, {&q.EncryptedReasoning, o.EncryptedReasoning}, {&q.ToolSearch, o.ToolSearch}} {
 		if f.from != nil {
 			*f.to = *f.from

@@ -60,6 +60,8 @@ The value of ` + "`models.NAME.provider`" + `, and what stands before the slash 
 They are known by their address, those without one of their own by the provider. ` + "`models.NAME.quirks`" + ` sets each of these
 switches for a server that is not in the table. What is borne needs no switch: it holds for every server.
 ` + "`encrypted_reasoning`" + ` counts with ` + "`api: responses`" + `, for models whose name says that they reason.
+` + "`output_schema`" + ` says when the provider itself holds an answer to ` + "`run --output-schema`" + `: always, or alone, where no tools are
+offered; the answer is checked in any case. Anthropic's and Google's own models hold answers too, the older ones of Google alone.
 
 | server | known by | switches | borne, and worth knowing |
 | --- | --- | --- | --- |
@@ -80,6 +82,8 @@ switches for a server that is not in the table. What is borne needs no switch: i
 		add(q.CallIDs != 0, "call_ids: %d", q.CallIDs)
 		add(q.EncryptedReasoning, "encrypted_reasoning: true")
 		add(q.ToolSearch, "tool_search: true")
+		add(q.Documents, "documents: true")
+		add(q.OutputSchema != plain.OutputSchema, "output_schema: %s", q.OutputSchema)
 		by := s.Host
 		if by == "" {
 			by = "provider `" + s.Provider + "`"

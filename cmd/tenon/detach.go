@@ -27,6 +27,8 @@ func (d *detachFlags) check(cmd *cobra.Command, q *asking) error {
 	switch {
 	case d.detach && (q.record != "" || q.replay != ""):
 		return usage(cmd, "--detach does not go with --record and --replay: another process asks the model")
+	case d.detach && len(q.files) > 0:
+		return usage(cmd, "--detach does not go with --file: the question alone is handed over")
 	case !d.detach && d.key != "":
 		return usage(cmd, "--idempotency-key needs --detach")
 	}
@@ -47,7 +49,7 @@ func (a *app) detach(ctx context.Context, q *asking, key, text string) error {
 		return err
 	}
 	defer client.Close()
-	r := httpapi.StartRequest{Question: text, Agent: q.agent, Session: q.session, Fork: q.fork, NoTools: q.noTools, ToolChoice: q.toolChoice, Groups: q.groups, State: q.state, MaxTurns: q.maxTurns, Mode: q.mode}
+	r := httpapi.StartRequest{Question: text, Agent: q.agent, Session: q.session, Fork: q.fork, NoTools: q.noTools, OutputSchema: q.output, ToolChoice: q.toolChoice, Groups: q.groups, State: q.state, MaxTurns: q.maxTurns, Mode: q.mode}
 	if r.Model, err = absoluteScript(q.model); err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ type follower struct {
 	calls   map[string][]tenon.Event // events of tool calls, by step
 	tried   []string                 // steps whose last attempt failed, and may be followed by another
 	said    strings.Builder          // text of the model call under way
+	json    bool                     // the run has an output schema
 	open    bool                     // stdout stands within a line
 	thought bool                     // stderr stands within a line of thinking
 	status  bool                     // stderr shows a status line
@@ -104,6 +105,9 @@ func (f *follower) show(e tenon.Event) error {
 		f.a.note("the answer starts over: %s", d.Text)
 	case agent.LiveProgress:
 		f.progress(e)
+	case tenon.EventRun:
+		var s struct{ Data agent.Spec }
+		f.json = json.Unmarshal(e.Data, &s) == nil && len(s.Data.Output) > 0
 	case agent.EventModel:
 		return f.answered(e)
 	case engine.EventWaiting:
@@ -202,6 +206,7 @@ func (f *follower) delta(e tenon.Event) error {
 		return nil // nothing to show
 	}
 	switch {
+	case d.Kind == tenon.DeltaText && f.json: // only what fits the schema is printed
 	case d.Kind == tenon.DeltaText && !f.a.outTTY: // what is printed stays: answered has it when it is whole
 	case d.Kind == tenon.DeltaText:
 		f.said.WriteString(d.Text)
@@ -232,9 +237,23 @@ func (f *follower) print(text string) error {
 // answered completes what was streamed: live events may be missed, the stored
 // answer is whole.
 func (f *follower) answered(e tenon.Event) error {
-	var r tenon.Response
+	var r agent.Answered
 	if err := json.Unmarshal(e.Data, &r); err != nil || r.Message == nil {
 		return nil // the run's end will say so
+	}
+	for _, t := range r.Tried {
+		f.settle()
+		f.a.note("● model %s gave no answer: %s", t.Model, t.Error.Message)
+	}
+	if r.By != "" {
+		f.a.note("● model %s answers", r.By)
+	}
+	if f.json {
+		if r.Misfit != "" {
+			f.settle()
+			f.a.note("● the answer does not fit the schema: %s", r.Misfit)
+		}
+		return f.json1(r.Output)
 	}
 	said, text := f.said.String(), r.Message.Text()
 	f.said.Reset()
@@ -246,6 +265,15 @@ func (f *follower) answered(e tenon.Event) error {
 	err := f.print(rest)
 	f.settle()
 	return err
+}
+
+// json1 prints the one value that a run with an output schema answers with.
+func (f *follower) json1(output json.RawMessage) error {
+	if len(output) == 0 || f.a.format != formatText {
+		return nil
+	}
+	f.settle()
+	return f.a.printRaw(output)
 }
 
 // settle ends the line that stdout stands in, so that what follows begins on a

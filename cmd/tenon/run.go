@@ -3,12 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 )
 
@@ -18,6 +20,10 @@ type asking struct {
 	fork, noTools, yes    bool
 	maxTurns              int
 	toolChoice, mode      string
+	outputSchema          string
+	output                json.RawMessage
+	files                 []string
+	parts                 []tenon.Part
 	cassette
 	groups []string
 	state  string
@@ -70,7 +76,7 @@ func (q *asking) opening(text string) opening {
 const byYes = "--yes"
 
 func (q *asking) question(text string) host.Question {
-	question := host.Question{Text: text, Agent: q.agent, Session: q.session, Fork: q.fork, NoTools: q.noTools, ToolChoice: q.toolChoice, Groups: q.groups, State: q.state, MaxTurns: q.maxTurns, Mode: q.mode}
+	question := host.Question{Text: text, Agent: q.agent, Session: q.session, Fork: q.fork, NoTools: q.noTools, Output: q.output, Files: q.parts, ToolChoice: q.toolChoice, Groups: q.groups, State: q.state, MaxTurns: q.maxTurns, Mode: q.mode}
 	if q.yes {
 		question.Grant = byYes
 	}
@@ -90,12 +96,15 @@ func newRun(a *app) *cobra.Command {
 			"--history puts a conversation from a file before the question, --conversation writes the whole of it to a file when\n" +
 			"the run has ended or waits: JSON, in the form that tenon sessions show -o json has; a history may also have that\n" +
 			"of OpenAI's chat. Both name tools as their servers do.\n\n" +
+			"With --output-schema the answer is JSON and nothing else is printed; one that does not fit the schema is sent back to\n" +
+			"the model, twice at most. --file adds pictures, PDF documents, sounds and texts; what a model cannot take is described.\n\n" +
 			"With -o jsonl every stored event of the run is one line; with -o json the last thing printed is one object\n" +
 			"with answer, state, stop_reason, tool_calls, usage, cost, run and session.\n\n" +
 			"With --mode react tools are called in a text loop that any model can follow, and -o jsonl also has lines of\n" +
 			"kind chunk: thought, action, observation, answer. --print-prompt shows what the model would be asked.",
 		Example: "  tenon run \"What is the weather in London?\"\n" +
 			"  tenon run -s -1 \"And in Paris?\"\n" +
+			"  tenon run --file invoice.pdf --output-schema invoice.schema.json \"What is to be paid, by when?\"\n" +
 			"  git diff | tenon run --no-tools -\n" +
 			"  tenon run --detach \"Sort the inbox\"\n" +
 			"  tenon run --mode react --print-prompt \"And in Paris?\"\n" +
@@ -109,6 +118,9 @@ func newRun(a *app) *cobra.Command {
 			}
 			if show && len(args) == 0 {
 				return a.printPrompt(cmd.Context(), q, f, "")
+			}
+			if err := q.read(); err != nil {
+				return err
 			}
 			text, err := a.argument(cmd, args, "the question")
 			if err != nil {
@@ -126,8 +138,21 @@ func newRun(a *app) *cobra.Command {
 	q.flags(a, cmd)
 	d.flags(cmd)
 	f.flags(cmd)
+	cmd.Flags().StringArrayVar(&q.files, "file", nil, "picture, PDF document, sound or text that belongs to the question, `FILE`; may be repeated")
+	cmd.Flags().StringVar(&q.outputSchema, "output-schema", "", "the answer has to be JSON that fits the JSON Schema in `FILE`; only it is printed")
 	cmd.Flags().BoolVar(&show, "print-prompt", false, "print what the model would be asked, and ask nothing; the question may be left out")
 	return cmd
+}
+
+// read reads the files that flags of run name.
+func (q *asking) read() (err error) {
+	if q.outputSchema != "" {
+		if q.output, err = config.ReadSchema(q.outputSchema); err != nil {
+			return err
+		}
+	}
+	q.parts, err = host.FileParts(q.files)
+	return err
 }
 
 func (a *app) run(ctx context.Context, q *asking, f *conversationFiles, text string) (err error) {

@@ -41,7 +41,7 @@ func New(cfg model.Config, env model.Env) (*Model, error) {
 
 func newModel(cfg model.Config) *Model {
 	m := &Model{cfg: cfg, quirks: cfg.ResolvedQuirks()}
-	m.key = fmt.Sprintf("%s images=%t references=%t", wire, m.quirks.Images, m.quirks.ToolSearch)
+	m.key = fmt.Sprintf("%s images=%t documents=%t references=%t", wire, m.quirks.Images, m.quirks.Documents, m.quirks.ToolSearch)
 	return m
 }
 
@@ -71,7 +71,11 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 		h = append(h, `,"cache_control":{"type":"ephemeral"}`...)
 	}
 	if cfg.ToolMode == model.ToolsNone {
-		req = &tenon.Request{System: req.System, Messages: req.Messages}
+		req = &tenon.Request{System: req.System, Messages: req.Messages, Output: req.Output}
+	}
+	if m.quirks.TakesSchema(req) && model.IsStrict(req.Output) { // another one would be refused
+		h = append(h, `,"output_config":{"format":{"type":"json_schema","schema":`...)
+		h = append(model.AppendSchema(h, req.Output), "}}"...)
 	}
 	b := &model.Body{}
 	h = appendChoice(h, req)
@@ -145,12 +149,13 @@ func encodeTools(tools []tenon.Tool, found int) []byte {
 // encodeMessage returns the message's wire form with a comma before it, or
 // nothing for a message that has no block on this wire.
 func (m *Model) encodeMessage(msg *tenon.Message) ([]byte, error) {
-	return encodeMessage(msg, sees{images: m.quirks.Images, references: m.quirks.ToolSearch}), nil
+	return encodeMessage(msg, sees{images: m.quirks.Images, documents: m.quirks.Documents, references: m.quirks.ToolSearch}), nil
 }
 
 // sees is what a model can be shown.
 type sees struct {
 	images     bool
+	documents  bool
 	references bool // to tools that it has found
 }
 
@@ -200,12 +205,12 @@ func appendPart(dst []byte, p *tenon.Part, index int, can sees) []byte {
 			return dst // refused by the API
 		}
 		return appendText(dst, p.Text)
-	case tenon.PartImage:
-		mime, data, ok := model.ImageOf(tenon.Content{Type: tenon.ContentImage, MimeType: p.MimeType, Data: p.Data})
-		if ok && can.images {
-			return appendImage(dst, mime, data)
+	case tenon.PartImage, tenon.PartFile:
+		c := model.ContentOf(p)
+		if out, ok := appendMedia(dst, c, can); ok {
+			return out
 		}
-		return appendText(dst, model.Note(tenon.Content{Type: tenon.ContentImage, MimeType: p.MimeType, Data: p.Data}))
+		return appendText(dst, model.Note(c))
 	case tenon.PartCall:
 		if p.Call != nil {
 			return appendCall(dst, p.Call, index)
@@ -226,6 +231,25 @@ func appendText(dst []byte, s string) []byte {
 func appendImage(dst []byte, mime, data string) []byte {
 	dst = append(dst, `{"type":"image","source":{"type":"base64","media_type":"`+mime+`","data":`...)
 	return append(model.AppendString(dst, data), "}}"...)
+}
+
+// appendMedia appends a block that is no text in the form that it has here, if it has
+// one and the model is to see it.
+func appendMedia(dst []byte, c tenon.Content, can sees) ([]byte, bool) {
+	if mime, data, ok := model.ImageOf(c); ok {
+		if !can.images {
+			return dst, false
+		}
+		return appendImage(dst, mime, data), true
+	}
+	name, data, ok := model.DocumentOf(c)
+	if !ok || !can.documents {
+		return dst, false
+	}
+	dst = append(dst, `{"type":"document","title":`...)
+	dst = model.AppendString(dst, name)
+	dst = append(dst, `,"source":{"type":"base64","media_type":"application/pdf","data":`...)
+	return append(model.AppendString(dst, data), "}}"...), true
 }
 
 func appendCall(dst []byte, c *tenon.ToolCall, index int) []byte {
@@ -271,21 +295,18 @@ func appendResult(dst []byte, r *tenon.ToolResult, index int, can sees) []byte {
 		return append(dst, "]}"...)
 	}
 	for _, c := range r.Content {
-		mime, data, image := model.ImageOf(c)
-		note := ""
-		if !image || !can.images {
-			if note = model.Note(c); strings.TrimSpace(note) == "" {
+		block, media := appendMedia(nil, c, can)
+		if !media {
+			note := model.Note(c)
+			if strings.TrimSpace(note) == "" {
 				continue
 			}
+			block = appendText(nil, note)
 		}
 		if len(dst) > empty {
 			dst = append(dst, ',')
 		}
-		if note != "" {
-			dst = appendText(dst, note)
-		} else {
-			dst = appendImage(dst, mime, data)
-		}
+		dst = append(dst, block...)
 	}
 	if len(dst) == empty {
 		dst = appendText(dst, model.EmptyResult)

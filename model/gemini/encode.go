@@ -28,6 +28,7 @@ type Model struct {
 	client *model.Client
 	cfg    model.Config // with its defaults
 	enc    encoder
+	quirks model.Quirks
 	key    string
 	tools  model.ToolCache
 	past   model.Conversations
@@ -44,8 +45,8 @@ func New(cfg model.Config, env model.Env) (*Model, error) {
 	}
 	q := c.Config().ResolvedQuirks()
 	old := strings.HasPrefix(cfg.Model, "gemini-1") || strings.HasPrefix(cfg.Model, "gemini-2")
-	m := &Model{client: c, cfg: c.Config(), enc: encoder{images: q.Images, audio: q.Audio, signed: !old}}
-	m.key = fmt.Sprintf("%s images=%t audio=%t signed=%t", wire, q.Images, q.Audio, m.enc.signed)
+	m := &Model{client: c, cfg: c.Config(), enc: encoder{images: q.Images, audio: q.Audio, documents: q.Documents, signed: !old}, quirks: q}
+	m.key = fmt.Sprintf("%s images=%t audio=%t documents=%t signed=%t", wire, q.Images, q.Audio, q.Documents, m.enc.signed)
 	return m, nil
 }
 
@@ -77,10 +78,14 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	h = strconv.AppendInt(h, int64(most), 10)
 	h = model.AppendNumber(h, "temperature", req.Temperature, m.cfg.Temperature)
 	h = model.AppendNumber(h, "topP", req.TopP, m.cfg.TopP)
-	h = append(h, '}')
 	if m.cfg.ToolMode == model.ToolsNone {
-		req = &tenon.Request{System: req.System, Messages: req.Messages}
+		req = &tenon.Request{System: req.System, Messages: req.Messages, Output: req.Output}
 	}
+	if m.quirks.TakesSchema(req) {
+		h = append(h, `,"responseMimeType":"application/json","responseJsonSchema":`...)
+		h = model.AppendSchema(h, req.Output)
+	}
+	h = append(h, '}')
 	b := &model.Body{}
 	h = appendChoice(h, req)
 	if len(req.Tools) > 0 {
@@ -135,6 +140,7 @@ func encodeTools(tools []tenon.Tool) []byte {
 // encoder turns messages into contents.
 type encoder struct {
 	images, audio bool
+	documents     bool
 	signed        bool // calls need a signature, and results may hold images
 }
 
@@ -166,9 +172,9 @@ func (e encoder) message(msg *tenon.Message) ([]byte, error) {
 		case p.Type == tenon.PartText && p.Text != "":
 			sep()
 			dst = appendText(dst, p.Text)
-		case p.Type == tenon.PartImage:
+		case p.Type == tenon.PartImage, p.Type == tenon.PartFile:
 			sep()
-			dst = e.block(dst, tenon.Content{Type: tenon.ContentImage, MimeType: p.MimeType, Data: p.Data})
+			dst = e.block(dst, model.ContentOf(p))
 		case p.Type == tenon.PartCall && p.Call != nil:
 			sep()
 			dst = e.call(dst, p.Call, calls == 0)
@@ -265,10 +271,13 @@ func (e encoder) result(dst []byte, r *tenon.ToolResult) ([]byte, []tenon.Conten
 	return append(dst, "}}"...), later
 }
 
-// inline returns what goes inline: images, and sounds.
+// inline returns what goes inline: images, documents, and sounds.
 func (e encoder) inline(c tenon.Content) (mime, data string, ok bool) {
 	if mime, data, ok = model.ImageOf(c); ok {
 		return mime, data, e.images
+	}
+	if _, data, ok = model.DocumentOf(c); ok {
+		return "application/pdf", data, e.documents
 	}
 	mime = strings.ToLower(c.MimeType)
 	return mime, c.Data, e.audio && c.Data != "" && strings.HasPrefix(mime, "audio/") &&

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"strconv"
 	"strings"
@@ -76,7 +77,11 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	h = model.AppendNumber(h, "temperature", req.Temperature, m.cfg.Temperature)
 	h = model.AppendNumber(h, "top_p", req.TopP, m.cfg.TopP)
 	if m.cfg.ToolMode == model.ToolsNone {
-		req = &tenon.Request{System: req.System, Messages: req.Messages}
+		req = &tenon.Request{System: req.System, Messages: req.Messages, Output: req.Output}
+	}
+	if q.TakesSchema(req) {
+		h = append(h, `,"response_format":{"type":"json_schema","json_schema":{`...)
+		h = append(appendFormat(h, req.Output), "}}"...)
 	}
 	b := &model.Body{}
 	h = appendChoice(h, req)
@@ -96,6 +101,13 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	}
 	b.Add([]byte("]}"))
 	return b, nil
+}
+
+// appendFormat appends the members of a format that holds an answer to a schema.
+func appendFormat(dst []byte, schema json.RawMessage) []byte {
+	dst = append(dst, `"name":"answer","strict":`...)
+	dst = strconv.AppendBool(dst, model.IsStrict(schema)) // one that is not would be refused as a strict one
+	return model.AppendSchema(append(dst, `,"schema":`...), schema)
 }
 
 func appendChoice(dst []byte, req *tenon.Request) []byte {

@@ -18,7 +18,7 @@ type encoder struct{ quirks model.Quirks }
 // key tells memos of different switches apart.
 func (e encoder) key() string {
 	q := e.quirks
-	return fmt.Sprintf("%s images=%t audio=%t echo=%s need=%t ids=%d", wire, q.Images, q.Audio, strings.Join(q.EchoReasoning, ","), q.NeedReasoning, q.CallIDs)
+	return fmt.Sprintf("%s images=%t audio=%t documents=%t echo=%s need=%t ids=%d", wire, q.Images, q.Audio, q.Documents, strings.Join(q.EchoReasoning, ","), q.NeedReasoning, q.CallIDs)
 }
 
 // message returns a message's wire form, which is several messages for the
@@ -149,6 +149,9 @@ func (e encoder) result(r *tenon.ToolResult) (string, []tenon.Content) {
 		case image && e.quirks.Images:
 			later = append(later, tenon.Content{Type: tenon.ContentImage, MimeType: mime, Data: data})
 			note = fmt.Sprintf("[image %s %d bytes, in the following user message]", mime, model.Size(data))
+		case e.document(c):
+			later = append(later, c)
+			note = fmt.Sprintf("[resource %s %s %d bytes, in the following user message]", model.Visible(c.URI), c.MimeType, model.Size(c.Data))
 		case c.Type == tenon.ContentAudio && e.quirks.Audio && audioFormat(c.MimeType) != "":
 			later = append(later, c)
 			note = fmt.Sprintf("[audio %s %d bytes, in the following user message]", c.MimeType, model.Size(c.Data))
@@ -163,6 +166,12 @@ func (e encoder) result(r *tenon.ToolResult) (string, []tenon.Content) {
 		text = "Error: " + text // this wire has no mark for it
 	}
 	return text, later
+}
+
+// document reports whether a block is a PDF file that the model is to read.
+func (e encoder) document(c tenon.Content) bool {
+	_, _, ok := model.DocumentOf(c)
+	return ok && e.quirks.Documents
 }
 
 func audioFormat(mime string) string {
@@ -185,8 +194,8 @@ func (e encoder) user(dst []byte, msg *tenon.Message, more ...tenon.Content) []b
 			if p.Text != "" {
 				blocks = append(blocks, tenon.Text(p.Text))
 			}
-		case tenon.PartImage:
-			blocks = append(blocks, tenon.Content{Type: tenon.ContentImage, MimeType: p.MimeType, Data: p.Data})
+		case tenon.PartImage, tenon.PartFile:
+			blocks = append(blocks, model.ContentOf(&p))
 		}
 	}
 	blocks = append(blocks, more...)
@@ -213,7 +222,13 @@ func (e encoder) block(dst []byte, c tenon.Content) []byte {
 	case image && e.quirks.Images:
 		dst = append(dst, `{"type":"image_url","image_url":{"url":`...)
 		return append(model.AppendString(dst, "data:"+mime+";base64,"+data), "}}"...)
-	case c.Type == tenon.ContentAudio:
+	case e.document(c):
+		name, data, _ := model.DocumentOf(c)
+		dst = append(dst, `{"type":"file","file":{"filename":`...)
+		dst = model.AppendString(dst, name)
+		dst = append(dst, `,"file_data":`...)
+		return append(model.AppendString(dst, "data:application/pdf;base64,"+data), "}}"...)
+	case c.Type == tenon.ContentAudio && e.quirks.Audio && audioFormat(c.MimeType) != "":
 		dst = append(dst, `{"type":"input_audio","input_audio":{"format":"`+audioFormat(c.MimeType)+`","data":`...)
 		return append(model.AppendString(dst, c.Data), "}}"...)
 	}

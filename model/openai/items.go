@@ -10,6 +10,7 @@ import (
 // items turns messages into the input items of the Responses API.
 type items struct {
 	images    bool
+	documents bool
 	encrypted bool
 	search    bool         // the server knows searches for tools
 	tools     []tenon.Tool // of the request
@@ -111,7 +112,7 @@ func (e items) results(msg *tenon.Message) []byte {
 func (e items) output(dst []byte, r *tenon.ToolResult) []byte {
 	plain := true
 	for _, c := range r.Content {
-		if _, _, image := model.ImageOf(c); image && e.images {
+		if e.media(c) {
 			plain = false
 		}
 	}
@@ -135,6 +136,13 @@ func (e items) output(dst []byte, r *tenon.ToolResult) []byte {
 	return append(dst, ']')
 }
 
+// media reports whether a block stands as itself in an item, and not as a text.
+func (e items) media(c tenon.Content) bool {
+	_, _, image := model.ImageOf(c)
+	_, _, document := model.DocumentOf(c)
+	return image && e.images || document && e.documents
+}
+
 // user appends a user message of the parts.
 func (e items) user(dst []byte, parts []tenon.Part) []byte {
 	var blocks []tenon.Content
@@ -142,8 +150,8 @@ func (e items) user(dst []byte, parts []tenon.Part) []byte {
 		switch {
 		case p.Type == tenon.PartText && p.Text != "":
 			blocks = append(blocks, tenon.Text(p.Text))
-		case p.Type == tenon.PartImage:
-			blocks = append(blocks, tenon.Content{Type: tenon.ContentImage, MimeType: p.MimeType, Data: p.Data})
+		case p.Type == tenon.PartImage || p.Type == tenon.PartFile:
+			blocks = append(blocks, model.ContentOf(&p))
 		}
 	}
 	if len(blocks) == 0 {
@@ -173,6 +181,12 @@ func (e items) block(dst []byte, c tenon.Content) []byte {
 	if mime, data, image := model.ImageOf(c); image && e.images {
 		dst = append(dst, `{"type":"input_image","image_url":`...)
 		return append(model.AppendString(dst, "data:"+mime+";base64,"+data), '}')
+	}
+	if name, data, document := model.DocumentOf(c); document && e.documents {
+		dst = append(dst, `{"type":"input_file","filename":`...)
+		dst = model.AppendString(dst, name)
+		dst = append(dst, `,"file_data":`...)
+		return append(model.AppendString(dst, "data:application/pdf;base64,"+data), '}')
 	}
 	dst = append(dst, `{"type":"input_text","text":`...)
 	return append(model.AppendString(dst, model.Note(c)), '}')

@@ -22,6 +22,7 @@ type Responses struct {
 	client *model.Client
 	cfg    model.Config // with its defaults
 	enc    items
+	quirks model.Quirks
 	key    string
 	tools  model.ToolCache
 	past   model.Conversations
@@ -36,8 +37,8 @@ func NewResponses(cfg model.Config, env model.Env) (*Responses, error) {
 		return nil, err
 	}
 	q := c.Config().ResolvedQuirks()
-	return &Responses{client: c, cfg: c.Config(), enc: items{images: q.Images, encrypted: q.EncryptedReasoning, search: q.ToolSearch},
-		key: fmt.Sprintf("%s images=%t search=%t", model.WireResponses, q.Images, q.ToolSearch)}, nil
+	return &Responses{client: c, cfg: c.Config(), quirks: q, enc: items{images: q.Images, documents: q.Documents, encrypted: q.EncryptedReasoning, search: q.ToolSearch},
+		key: fmt.Sprintf("%s images=%t documents=%t search=%t", model.WireResponses, q.Images, q.Documents, q.ToolSearch)}, nil
 }
 
 // Name returns the provider's and the model's name.
@@ -78,7 +79,11 @@ func (m *Responses) body(req *tenon.Request) (*model.Body, error) {
 	h = model.AppendNumber(h, "temperature", req.Temperature, m.cfg.Temperature)
 	h = model.AppendNumber(h, "top_p", req.TopP, m.cfg.TopP)
 	if m.cfg.ToolMode == model.ToolsNone {
-		req = &tenon.Request{System: req.System, Messages: req.Messages}
+		req = &tenon.Request{System: req.System, Messages: req.Messages, Output: req.Output}
+	}
+	if m.quirks.TakesSchema(req) {
+		h = append(h, `,"text":{"format":{"type":"json_schema",`...)
+		h = append(appendFormat(h, req.Output), "}}"...)
 	}
 	b := &model.Body{}
 	h = appendResponsesChoice(h, req)

@@ -1,0 +1,101 @@
+package host
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tenonhq/tenon"
+)
+
+// The bounds of files that belong to a question.
+const (
+	maxFile  = 20 << 20 // one, and all together
+	maxText  = 1 << 20  // one of text
+	maxFiles = 32
+)
+
+// FileParts reads files that belong to a question: pictures (png, jpeg, gif, webp), PDF
+// documents, sounds (wav, mp3, ogg, flac and others), and texts in UTF-8, which stand in
+// the message under their names. Errors: not_found, too_large, and invalid for what is
+// none of these.
+func FileParts(paths []string) ([]tenon.Part, error) {
+	if len(paths) > maxFiles {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "there are %d files; %d is the limit of one question", len(paths), maxFiles)
+	}
+	var parts []tenon.Part
+	left := int64(maxFile)
+	for _, path := range paths {
+		p, size, err := filePart(path, left)
+		if err != nil {
+			return nil, err
+		}
+		left -= size
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+func filePart(path string, most int64) (tenon.Part, int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return tenon.Part{}, 0, tenon.Errorf(tenon.CodeNotFound, "file %w", err)
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err == nil && st.IsDir() {
+		return tenon.Part{}, 0, tenon.Errorf(tenon.CodeInvalid, "file %s is a folder", path)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	name := filepath.Base(path)
+	switch {
+	case err != nil:
+		return tenon.Part{}, 0, tenon.Errorf(tenon.CodeNotFound, "file %w", err)
+	case int64(len(data)) > most:
+		return tenon.Part{}, 0, tenon.Errorf(tenon.CodeTooLarge, "the files of the question have more than %d MiB in all with %s", maxFile>>20, path)
+	case len(data) == 0:
+		return tenon.Part{}, 0, tenon.Errorf(tenon.CodeInvalid, "file %s is empty", path)
+	}
+	kind := kindOfFile(name, data)
+	part := tenon.Part{MimeType: kind, Data: base64.StdEncoding.EncodeToString(data)}
+	switch {
+	case kind == "image/png" || kind == "image/jpeg" || kind == "image/gif" || kind == "image/webp":
+		part.Type = tenon.PartImage
+	case kind == "application/pdf" || strings.HasPrefix(kind, "audio/"):
+		part.Type, part.Text = tenon.PartFile, name
+	case utf8.Valid(data) && !strings.ContainsRune(string(data), 0):
+		if len(data) > maxText {
+			return part, 0, tenon.Errorf(tenon.CodeTooLarge, "file %s is a text of more than %d MiB, which no model takes", path, maxText>>20)
+		}
+		return tenon.Part{Type: tenon.PartText, Text: fmt.Sprintf("File %s:\n\n%s", tenon.Visible(name), data)}, int64(len(data)), nil
+	default:
+		return part, 0, tenon.Errorf(tenon.CodeInvalid, "file %s (%s) is no picture, PDF document, sound or text in UTF-8, so no model would take it", path, kind)
+	}
+	return part, int64(len(data)), nil
+}
+
+// kindOfFile says what a file holds, by its bytes, and where these do not tell, by its
+// name.
+func kindOfFile(name string, data []byte) string {
+	kind, _, _ := strings.Cut(http.DetectContentType(data), ";")
+	switch kind {
+	case "application/octet-stream", "text/plain":
+	case "audio/wave":
+		return "audio/wav"
+	default:
+		return kind
+	}
+	if byName, _, err := mime.ParseMediaType(mime.TypeByExtension(strings.ToLower(filepath.Ext(name)))); err == nil && strings.HasPrefix(byName, "audio/") && !utf8.Valid(data) {
+		return byName
+	}
+	if ext := strings.ToLower(filepath.Ext(name)); kind == "application/octet-stream" && ext == ".mp3" {
+		return "audio/mpeg" // one without an ID3 head
+	}
+	return kind
+}
