@@ -61,7 +61,7 @@ var arrows = map[string][]string{
 	"internal/history":    {},
 	"internal/testserver": {"mcp", "transport", "jsonrpc"},
 	"internal/clitest":    {},
-	"cmd/tenon":           {"agent", "catalog", "config", "engine", "eval", "host", "httpapi", "internal/testserver", "model", "model/script", "record", "servers", "table"},
+	"cmd/tenon":           {"agent", "catalog", "config", "engine", "eval", "host", "httpapi", "internal/testserver", "model", "model/script", "policy", "record", "servers", "table"},
 }
 
 // homes says which package of ours may import a module of others. One module,

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -15,17 +16,18 @@ import (
 
 // Source is what one server offers, and how it is taken. The order of the steps:
 //
-//  1. include, exclude (on remote names)
-//  2. hidden characters in texts are made visible
-//  3. the schema becomes one of an object
-//  4. annotations of a server that is not trusted are dropped; its provider
+//  1. tools that have changed since they were pinned are left out
+//  2. include, exclude (on remote names)
+//  3. hidden characters in texts are made visible
+//  4. the schema becomes one of an object
+//  5. annotations of a server that is not trusted are dropped; its provider
 //     options and its defer are put on
-//  5. naming.template gives the name
-//  6. transform, entry by entry
-//  7. the entry of `tools`: name, title, description, arguments, annotations, rules
-//  8. schema.types
-//  9. where
-//  10. names are made to fit and unique, over all servers
+//  6. naming.template gives the name
+//  7. transform, entry by entry
+//  8. the entry of `tools`: name, title, description, arguments, annotations, rules
+//  9. schema.types
+//  10. where
+//  11. names are made to fit and unique, over all servers
 type Source struct {
 	Server    string
 	About     string   // what the server is about, for search
@@ -41,6 +43,9 @@ type Source struct {
 	Defer     *bool           // its tools have to be found; nil: the size of all tools decides
 	Entries   map[string]Tool // entries of `tools` about this server, by exposed name
 	Tools     []tenon.Tool
+	// Blocked are tools that nobody has accepted as they are: remote name → why. ""
+	// is all of them.
+	Blocked map[string]string
 }
 
 // Withheld is a tool that is not offered, and why.
@@ -114,7 +119,7 @@ func Shape(src Source) *Shelf {
 			s.problems = append(s.problems, tenon.Errorf(tenon.CodeConfig, "tools.%s: server '%s' has no tool '%s'", name, src.Server, src.Entries[name].RemoteName))
 		}
 	}
-	if len(offered) > 0 {
+	if len(offered) > 0 && len(src.Blocked) == 0 {
 		s.problems = append(s.problems, src.inert(used)...)
 	}
 	return s
@@ -190,6 +195,7 @@ func (c *shaper) run(t tenon.Tool) string {
 		name string
 		do   func() string
 	}{
+		{"pins", c.pins},
 		{"filter", c.filter},
 		{"text", c.text},
 		{"schema", c.schema},
@@ -250,6 +256,8 @@ func (c *shaper) step(name string, do func() string) string {
 	}
 	return reason
 }
+
+func (c *shaper) pins() string { return cmp.Or(c.src.Blocked[c.t.Remote], c.src.Blocked[""]) }
 
 func (c *shaper) filter() string {
 	if len(c.src.Include) > 0 {

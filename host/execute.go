@@ -148,6 +148,10 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 	parent := ctx
 	ctx, limit := patience.WithTimeout(ctx, c.Timeout)
 	defer limit.Stop()
+	if err := h.checkCall(ctx, c.Server, c.Remote); err != nil && parent.Err() == nil {
+		retry := a.Idempotent && tenon.ErrorCode(err) == tenon.CodeUnreachable
+		return []tenon.Event{h.failed(a.Step, err, retry, 0)}, nil
+	}
 	asks := &questioner{h: h, run: run, attempt: a, command: c, config: h.answersOf(c.Server), limit: limit}
 	h.log.Info("Executing tool: "+c.Name, "run", run, "step", a.Step, "server", c.Server)
 	start := time.Now()

@@ -117,6 +117,7 @@ type Host struct {
 	samplings rates      // answers of models that servers got
 	gates     gates
 	results   cache // of tools, for equal calls
+	pins      pins
 	prompts   prompts
 
 	mu        sync.Mutex

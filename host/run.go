@@ -186,6 +186,17 @@ func checkChoice(choice string, snapshot *catalog.Snapshot) error {
 	return tenon.Errorf(tenon.CodeInvalid, "tool choice '%s' is neither auto, any, none nor one of the tools: [%s]", choice, strings.Join(names, ", "))
 }
 
+// waiting returns what a person has to accept first, nil for nothing: a run does not
+// silently begin without the tools that it is about.
+func waiting(problems []Problem) error {
+	for _, p := range problems {
+		if tenon.ErrorCode(p.Err) == tenon.CodeWaiting {
+			return p.Err
+		}
+	}
+	return nil
+}
+
 // offer puts the agent's tools into the spec, unless it is to have none; it
 // returns their snapshot, nil for none.
 func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agent.Spec) (*catalog.Snapshot, []Problem, error) {
@@ -197,6 +208,9 @@ func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agen
 		return nil, nil, nil
 	}
 	snapshot, problems, err := h.Tools(ctx, slices.Sorted(maps.Keys(h.toolsets))...)
+	if err == nil {
+		err = waiting(problems)
+	}
 	if err != nil {
 		return nil, problems, err
 	}

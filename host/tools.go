@@ -33,8 +33,9 @@ func (h *Host) Tools(ctx context.Context, names ...string) (*catalog.Snapshot, [
 		names = slices.DeleteFunc(slices.Sorted(maps.Keys(h.toolsets)), isOwn)
 	}
 	type answer struct {
-		tools []tenon.Tool
-		err   error
+		tools   []tenon.Tool
+		changed map[string]string // since they were pinned
+		err     error
 	}
 	answers := make([]answer, len(names))
 	// Starting a process costs CPU: twice the cores at a time is the fastest.
@@ -48,7 +49,10 @@ func (h *Host) Tools(ctx context.Context, names ...string) (*catalog.Snapshot, [
 		wg.Go(func() {
 			limit <- struct{}{}
 			defer func() { <-limit }()
-			answers[i].tools, answers[i].err = t.Tools(ctx)
+			a := &answers[i]
+			if a.tools, a.err = t.Tools(ctx); a.err == nil {
+				a.changed, a.err = h.checkPins(ctx, name, a.tools)
+			}
 		})
 	}
 	wg.Wait()
@@ -63,7 +67,14 @@ func (h *Host) Tools(ctx context.Context, names ...string) (*catalog.Snapshot, [
 			problems = append(problems, Problem{name, err})
 			continue
 		}
-		shelves = append(shelves, h.shelf(name, answers[i].tools))
+		blocked := answers[i].changed
+		if err := h.unpinned(name, blocked); err != nil && h.config.Policy.Pins == policy.PinsWarn {
+			h.log.Warn(err.Error())
+			blocked = nil
+		} else if err != nil {
+			problems = append(problems, Problem{name, err})
+		}
+		shelves = append(shelves, h.shelf(name, answers[i].tools, blocked))
 	}
 	snapshot, errs := h.merged(shelves)
 	if all && len(problems) == 0 {
@@ -78,24 +89,25 @@ func (h *Host) Tools(ctx context.Context, names ...string) (*catalog.Snapshot, [
 // shelved is what was shaped last, kept so that only what has changed is shaped
 // again: the tools of one server, and the snapshot of all.
 type shelved struct {
-	tools []tenon.Tool // as the server gave them; the same array is the same list
-	shelf *catalog.Shelf
+	tools   []tenon.Tool // as the server gave them; the same array is the same list
+	blocked map[string]string
+	shelf   *catalog.Shelf
 }
 
 // shelf shapes what a server offers, unless that was done before.
-func (h *Host) shelf(name string, tools []tenon.Tool) *catalog.Shelf {
+func (h *Host) shelf(name string, tools []tenon.Tool, blocked map[string]string) *catalog.Shelf {
 	h.mu.Lock()
 	last, ok := h.shelves[name]
 	h.mu.Unlock()
-	if ok && len(last.tools) == len(tools) && (len(tools) == 0 || &last.tools[0] == &tools[0]) {
+	if ok && sameList(last.tools, tools) && maps.Equal(last.blocked, blocked) {
 		return last.shelf
 	}
 	src := h.sources[name]
-	src.Tools = tools
+	src.Tools, src.Blocked = tools, blocked
 	s := catalog.Shape(src)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.shelves[name] = shelved{tools: tools, shelf: s}
+	h.shelves[name] = shelved{tools: tools, blocked: blocked, shelf: s}
 	return s
 }
 

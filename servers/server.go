@@ -54,8 +54,9 @@ type Server struct {
 	opts Options
 	log  *slog.Logger
 	// access is the digest of what tells apart where calls go, and as whom.
-	access func() string
-	slot   chan struct{} // holds the one call of a server that takes one at a time; nil: any number
+	access  func() string
+	listing chan struct{} // holds who asks for the list of tools
+	slot    chan struct{} // holds the one call of a server that takes one at a time; nil: any number
 
 	mu     sync.Mutex
 	status Status
@@ -103,7 +104,7 @@ type connection interface {
 // New returns the server of one entry of the configuration. It starts nothing.
 func New(name string, cfg Config, opts Options) *Server {
 	s := &Server{name: name, cfg: cfg.WithDefaults(), opts: opts, log: opts.Logger}
-	s.access = sync.OnceValue(s.cfg.key)
+	s.access, s.listing = sync.OnceValue(s.cfg.key), make(chan struct{}, 1)
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -175,7 +176,25 @@ func (s *Server) List(ctx context.Context) (tools []tenon.Tool, err error) {
 	return tools, err
 }
 
+// Now returns the tools as the server has them now, connecting if need be: those of
+// [Server.List], but of a server that is started for each call those of its last
+// listing, and none where tools are not asked for.
+func (s *Server) Now(ctx context.Context) ([]tenon.Tool, error) {
+	if s.cfg.Lifecycle == LifecyclePerCall {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.kept, nil
+	}
+	return s.List(ctx)
+}
+
 func (s *Server) list(ctx context.Context, c *link) ([]tenon.Tool, error) {
+	select { // of those who ask at once, one asks the server
+	case s.listing <- struct{}{}:
+		defer func() { <-s.listing }()
+	case <-ctx.Done():
+		return nil, gaveUp(ctx, fmt.Sprintf("the list of tools of server '%s'", s.name), "it was asked for already")
+	}
 	s.mu.Lock()
 	tools, listed, changes := s.tools, s.listed, s.changes
 	s.mu.Unlock()

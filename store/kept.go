@@ -60,7 +60,8 @@ type Pins interface {
 	Pins(ctx context.Context, server string) ([]Pin, error)
 	// Pin returns one with its definition. Errors: not_found.
 	Pin(ctx context.Context, server, remote string) (Pin, error)
-	// DeletePins forgets those of a server: the next use is the first again. Errors:
-	// not_found.
-	DeletePins(ctx context.Context, server string) error
+	// DeletePins forgets some tools of a server, or, where none is named, the server
+	// and all its tools: the next use is the first again. Errors: not_found (there
+	// was none of them).
+	DeletePins(ctx context.Context, server string, remotes ...string) error
 }

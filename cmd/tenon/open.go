@@ -17,6 +17,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/record"
 	"github.com/tenonhq/tenon/servers"
 )
@@ -258,7 +259,8 @@ func (s *adhoc) config() (*config.Config, error) {
 		name = serverName(s.command)
 		c.Command, c.Args = s.command[0], s.command[1:]
 	}
-	return &config.Config{Servers: map[string]servers.Config{name: c.WithDefaults()}}, nil
+	// Whoever names a command or an address means what it is now.
+	return &config.Config{Servers: map[string]servers.Config{name: c.WithDefaults()}, Policy: policy.Config{Pins: policy.PinsOff}}, nil
 }
 
 // runners start a program that they find by its name; the server is called after

@@ -175,6 +175,18 @@ func (a *app) run(ctx context.Context, q *asking, f *conversationFiles, text str
 // question asks, follows the run to its end and returns its row.
 func (a *app) question(ctx context.Context, h *host.Host, q host.Question, yes bool) (tenon.Run, error) {
 	run, problems, err := h.Start(ctx, q)
+	if tenon.ErrorCode(err) == tenon.CodeWaiting {
+		ok, perr := a.settlePins(ctx, h, problems)
+		if perr != nil {
+			return run, perr
+		}
+		if ok {
+			run, problems, err = h.Start(ctx, q)
+		}
+	}
+	if tenon.ErrorCode(err) == tenon.CodeWaiting {
+		return run, err // it says what the problems say
+	}
 	a.problems(problems)
 	if err != nil {
 		return run, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/servers"
 )
 
@@ -208,6 +209,9 @@ func (a *app) addServer(ctx context.Context, e serverEntry, changes ...config.Ch
 		}
 	}
 	if err := a.writeConsent(slices.DeleteFunc(wishes(cfg), func(w wish) bool { return w.path != path })); err != nil {
+		return err
+	}
+	if err := host.ForgetPins(ctx, host.Config{Config: cfg, Home: a.home, LookupEnv: a.lookupEnv, Brief: true}, name); err != nil {
 		return err
 	}
 	return a.did(map[string]any{"file": cfg.File, "server": name}, "Added '%s' to %s; try: tenon servers test %s", name, cfg.File, name)

@@ -22,7 +22,7 @@ import (
 
 func newTools(a *app) *cobra.Command {
 	cmd := group("tools", "Tools of the servers: list, show, call, search, lint, add, remove", "tool")
-	cmd.AddCommand(newToolsList(a), newToolsShow(a), newToolsCall(a), newToolsAdd(a), newToolsRemove(a), newToolsLint(a), newToolsSearch(a))
+	cmd.AddCommand(newToolsList(a), newToolsShow(a), newToolsCall(a), newToolsAdd(a), newToolsRemove(a), newToolsLint(a), newToolsSearch(a), newToolsPins(a))
 	return cmd
 }
 

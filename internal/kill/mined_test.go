@@ -127,8 +127,8 @@ func (s *mined) PutPins(ctx context.Context, pins []store.Pin, fresh bool) error
 	return s.m.pass("PutPins", func() error { return s.s.PutPins(ctx, pins, fresh) })
 }
 
-func (s *mined) DeletePins(ctx context.Context, server string) error {
-	return s.m.pass("DeletePins", func() error { return s.s.DeletePins(ctx, server) })
+func (s *mined) DeletePins(ctx context.Context, server string, remotes ...string) error {
+	return s.m.pass("DeletePins", func() error { return s.s.DeletePins(ctx, server, remotes...) })
 }
 
 func (s *mined) PutText(ctx context.Context, run string, upTo uint64, texts []store.Text) error {

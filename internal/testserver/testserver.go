@@ -50,6 +50,7 @@ type Options struct {
 	Garbage    bool   // lines that are no JSON
 	Fault      string // NAME or NAME@MOMENT, see --list-faults
 	ListFaults bool   // print them and end
+	Extra      string // file of further tools, a JSON object {definition, result} each
 	Stats      string // file that is rewritten after every message
 	Effects    string // file to which every call appends its key and its tool
 	Ask        string // a method by which a legacy client is asked outside of any call
@@ -84,6 +85,7 @@ func Parse(args []string, stderr io.Writer) (Options, error) {
 	f.BoolVar(&o.Garbage, "garbage", false, "write lines that are no JSON to stdout")
 	f.StringVar(&o.Fault, "fault", "", "misbehave as `NAME` says, or NAME@connect, @list, @call; see --list-faults")
 	f.BoolVar(&o.ListFaults, "list-faults", false, "print the names of all faults, their transports and what they do")
+	f.StringVar(&o.Extra, "extra", "", "offer the further tools of a `file`: JSON objects {definition, result}")
 	f.StringVar(&o.Stats, "stats", "", "keep counts in this `file`")
 	f.StringVar(&o.Effects, "effects", "", "append a line for each call to this `file`: key and tool")
 	f.StringVar(&o.Ask, "ask", "", "ask a client of the legacy era by this `method` once it has initialized")

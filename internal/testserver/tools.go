@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/big"
 	"os"
 	"strings"
@@ -83,7 +84,33 @@ func (s *server) tools() []mcp.ServerTool {
 			properties: `"text":{"type":"string"}`, call: fixed(`{"content":[{"type":"text","text":"ok"}]}`)}
 		list = append(list, s.tool(e))
 	}
-	return s.offered(list)
+	return s.offered(append(list, s.extra()...))
+}
+
+// extra are the tools of a file, so that a server can have others at its next start.
+func (s *server) extra() (list []mcp.ServerTool) {
+	if s.o.Extra == "" {
+		return nil
+	}
+	f, err := os.Open(s.o.Extra)
+	if err != nil {
+		fmt.Fprintln(s.stderr, "testserver: extra:", err)
+		return nil
+	}
+	defer f.Close() // it was only read
+	for d := json.NewDecoder(f); ; {
+		var e struct{ Definition, Result json.RawMessage }
+		if err := d.Decode(&e); err != nil {
+			if err != io.EOF {
+				fmt.Fprintln(s.stderr, "testserver: extra:", err)
+			}
+			return list
+		}
+		if e.Result == nil {
+			e.Result = json.RawMessage(`{"content":[{"type":"text","text":"ok"}]}`)
+		}
+		list = append(list, mcp.ServerTool{Definition: e.Definition, Call: s.counted("extra", fixed(string(e.Result)))})
+	}
 }
 
 func (s *server) tool(e entry) mcp.ServerTool {

@@ -194,12 +194,25 @@ func (s *Store) pins(ctx context.Context, query string, args ...any) ([]store.Pi
 }
 
 // DeletePins implements [store.Pins].
-func (s *Store) DeletePins(ctx context.Context, server string) error {
+func (s *Store) DeletePins(ctx context.Context, server string, remotes ...string) error {
 	return s.submit(ctx, func(w *writer) error {
-		n, err := w.exec("DELETE FROM pins WHERE server = ?", server)
-		if err == nil && n == 0 {
-			err = refuse(tenon.CodeNotFound, "nothing of server %s is pinned", server)
+		query, args, gone := "DELETE FROM pins WHERE server = ?", [][]any{{server}}, false
+		if len(remotes) > 0 {
+			query, args = query+" AND remote = ?", nil
+			for _, remote := range remotes {
+				args = append(args, []any{server, remote})
+			}
 		}
-		return err
+		for _, a := range args {
+			n, err := w.exec(query, a...)
+			if err != nil {
+				return err
+			}
+			gone = gone || n > 0
+		}
+		if !gone {
+			return refuse(tenon.CodeNotFound, "nothing of that is pinned of server %s", server)
+		}
+		return nil
 	})
 }
