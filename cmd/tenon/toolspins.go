@@ -148,7 +148,7 @@ func (a *app) acceptPins(ctx context.Context, h *host.Host, server, remote strin
 		fmt.Fprint(a.err, a.pinDiff(list))
 	}
 	if a.canAsk() {
-		if yes, err := a.agreed(ctx, "Accept it? [y]es / [n]o: "); err != nil || !yes {
+		if yes, err := a.yesOrNo(ctx, "Accept it? [y]es / [n]o: "); err != nil || !yes {
 			if err == nil {
 				err = tenon.Errorf(tenon.CodeDenied, "nothing was accepted")
 			}
@@ -160,22 +160,6 @@ func (a *app) acceptPins(ctx context.Context, h *host.Host, server, remote strin
 		return err
 	}
 	return a.did(accepted, "accepted: %s of %s", plural(len(accepted), "change"), safeLine(server))
-}
-
-// agreed asks until the answer is yes or no.
-func (a *app) agreed(ctx context.Context, question string) (bool, error) {
-	for {
-		answer, err := a.ask(ctx, question)
-		if err != nil {
-			return false, tenon.Errorf(tenon.CodeCancelled, "interrupted")
-		}
-		switch strings.ToLower(answer) {
-		case "y", "yes":
-			return true, nil
-		case "n", "no":
-			return false, nil
-		}
-	}
 }
 
 // settlePins shows what has changed of the servers that a question needs, and asks

@@ -15,6 +15,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/table"
 )
@@ -258,6 +259,7 @@ func (a *app) tableServer(ctx context.Context, cfg *config.Config, path string, 
 	// A table is data: what its servers say of their tools counts for nothing.
 	untrusted := false
 	entry.Trusted = &untrusted
+	cfg.Policy.Pins = policy.PinsOff // its name is another table's, too
 	return name, cfg.AddServer(name, entry, t.Credential)
 }
 
