@@ -69,7 +69,7 @@ func TestTransform(t *testing.T) {
 	}
 }
 
-func TestAI20_ChainOfTransformers(t *testing.T) {
+func Test_AI20_ChainOfTransformers(t *testing.T) {
 	chain := func(steps ...Transform) *Snapshot {
 		s, _ := Build([]Source{{Server: "t", Transform: steps, Tools: []tenon.Tool{tool("a", "", readFile), tool("b", "", readFile)}}})
 		return s
@@ -351,8 +351,8 @@ func TestMergeKeepsWhatItWasGiven(t *testing.T) {
 	}
 }
 
-// TestAI10_TwoViews: the definitions and the way back of a call are one snapshot.
-func TestAI10_TwoViews(t *testing.T) {
+// Test_AI10_TwoViews: the definitions and the way back of a call are one snapshot.
+func Test_AI10_TwoViews(t *testing.T) {
 	src := Source{Server: "a", Tools: tools("x", "y")}
 	before, _ := Build([]Source{src})
 	src.Tools = src.Tools[:1]
@@ -369,9 +369,9 @@ func TestAI10_TwoViews(t *testing.T) {
 	}
 }
 
-// TestTG2_ConfiguredArguments come back in order; a tool without any has an empty
+// Test_TG2_ConfiguredArguments come back in order; a tool without any has an empty
 // list.
-func TestTG2_ConfiguredArguments(t *testing.T) {
+func Test_TG2_ConfiguredArguments(t *testing.T) {
 	s, _ := Build([]Source{{Server: "bank", Tools: tools("get_bank_balance", "ping"), Entries: map[string]Tool{"bal": {RemoteName: "get_bank_balance",
 		Arguments: []Argument{{Name: "date", Type: "string", Description: "Date"}, {Name: "account_id", Type: "integer", Description: "Account"}}}}}})
 	bal, _ := s.Lookup("bal")

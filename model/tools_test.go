@@ -67,9 +67,9 @@ func canonical(t *testing.T, raw string) any {
 	return v
 }
 
-// TestKN21_SchemaReachesTheModel: for each adapter the schema in the request is
+// Test_KN21_SchemaReachesTheModel: for each adapter the schema in the request is
 // the server's own.
-func TestKN21_SchemaReachesTheModel(t *testing.T) {
+func Test_KN21_SchemaReachesTheModel(t *testing.T) {
 	const schema = `{"type":"object","properties":{"unit":{"enum":["C","F"]},"at":{"$ref":"#/$defs/place"},"list":{"type":"array","items":{"type":"object","properties":{"n":{"type":"integer","minimum":1}}}}},"required":["at"],"$defs":{"place":{"type":"object","properties":{"city":{"type":"string","description":"Straße & <b>"}}}},"additionalProperties":false}`
 	src := catalog.Source{Server: "w", Tools: []tenon.Tool{
 		{Remote: "forecast", Description: "The weather", Input: json.RawMessage(schema)},
@@ -86,8 +86,8 @@ func TestKN21_SchemaReachesTheModel(t *testing.T) {
 	}
 }
 
-// TestRA57_EmptySchema: what Anthropic demands is added there and nowhere else.
-func TestRA57_EmptySchema(t *testing.T) {
+// Test_RA57_EmptySchema: what Anthropic demands is added there and nowhere else.
+func Test_RA57_EmptySchema(t *testing.T) {
 	src := catalog.Source{Server: "w", Tools: []tenon.Tool{{Remote: "ping", Description: "Pings", Input: json.RawMessage(`{"type":"object"}`)}}}
 	for wire := range dialectOf {
 		want := `{"type":"object"}`
@@ -100,8 +100,8 @@ func TestRA57_EmptySchema(t *testing.T) {
 	}
 }
 
-// TestAI19_ProviderOptions: options reach the provider that they name.
-func TestAI19_ProviderOptions(t *testing.T) {
+// Test_AI19_ProviderOptions: options reach the provider that they name.
+func Test_AI19_ProviderOptions(t *testing.T) {
 	src := catalog.Source{Server: "w", Options: map[string]json.RawMessage{"openai": json.RawMessage(`{"strict":true,"name":"stolen"}`)},
 		Tools: []tenon.Tool{{Remote: "ping", Input: json.RawMessage(`{"type":"object"}`)}, {Remote: "pong", Input: json.RawMessage(`{"type":"object"}`)}},
 		Entries: map[string]catalog.Tool{"pong": {RemoteName: "pong", ProviderOptions: map[string]json.RawMessage{
