@@ -1,0 +1,310 @@
+package policy
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+
+	"github.com/tenonhq/tenon"
+)
+
+// The bounds of a template: its own size, the expressions in it, and what it may
+// come to.
+const (
+	maxTemplate    = 64 << 10
+	maxExpressions = 100
+	maxRendered    = 4 << 20
+)
+
+// Escape says what is done to a value before it stands in a text.
+type Escape int
+
+// The ways to put a value into a text.
+const (
+	EscapeNone Escape = iota // a text as it is, any other value as JSON
+	EscapeURL                // percent-encoded; what urlencode gave stays as it is
+	EscapeJSON               // within a JSON string escaped, elsewhere a JSON value of its own
+)
+
+// Template is a text with expressions in CEL between {{ and }}, over the variable
+// args. Beside CEL's own functions there are urlencode(text), json(value) and
+// base64(text). It is safe for concurrent use.
+type Template struct {
+	pieces []piece
+}
+
+// piece is a text, or an expression.
+type piece struct {
+	text    string
+	program cel.Program
+	source  string
+	secret  string // the name of a secret that stands here
+	encoded bool   // the expression is a call of urlencode
+	quoted  bool   // it stands within a JSON string
+}
+
+// Templates compiles templates. It is safe for concurrent use.
+type Templates struct{ env *cel.Env }
+
+// NewTemplates returns the language of templates.
+func NewTemplates() (*Templates, error) {
+	text := func(name string, f func(string) string) cel.EnvOption {
+		return cel.Function(name, cel.Overload(name+"_text", []*cel.Type{cel.StringType}, cel.StringType,
+			cel.UnaryBinding(func(v ref.Val) ref.Val {
+				s, ok := v.Value().(string)
+				if !ok {
+					return types.NewErr("%s takes a text", name)
+				}
+				return types.String(f(s))
+			})))
+	}
+	env, err := cel.NewEnv(cel.Variable("args", cel.MapType(cel.StringType, cel.DynType)),
+		cel.ParserExpressionSizeLimit(maxConditionSize), cel.ParserRecursionLimit(maxConditionDepth),
+		text("urlencode", escapeURL),
+		text("base64", func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }),
+		cel.Function("json", cel.Overload("json_any", []*cel.Type{cel.DynType}, cel.StringType,
+			cel.UnaryBinding(func(v ref.Val) ref.Val {
+				b, err := encodeValue(v)
+				if err != nil {
+					return types.NewErr("json: %v", err)
+				}
+				return types.String(b)
+			}))))
+	if err != nil {
+		return nil, tenon.Errorf(tenon.CodeInternal, "the expression language cannot be set up: %w", err)
+	}
+	return &Templates{env}, nil
+}
+
+// escapeURL encodes a text so that it is one part of a path or a query.
+func escapeURL(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+
+// Compile reads a template. Secrets are taken where it may hold {{ secrets.NAME }}.
+// The error has code config and says which expression is wrong.
+func (t *Templates) Compile(text string, secrets bool) (*Template, error) {
+	if len(text) > maxTemplate {
+		return nil, tenon.Errorf(tenon.CodeConfig, "the template has more than %d bytes", maxTemplate)
+	}
+	out := &Template{}
+	quotes := false // within a JSON string
+	for n := 0; text != ""; n++ {
+		before, rest, found := strings.Cut(text, "{{")
+		if before != "" {
+			out.pieces = append(out.pieces, piece{text: before})
+			quotes = inQuotes(before, quotes)
+		}
+		if !found {
+			break
+		}
+		source, after, closed := cutExpression(rest)
+		source = strings.TrimSpace(source)
+		switch {
+		case !closed:
+			return nil, tenon.Errorf(tenon.CodeConfig, "'{{' without '}}'")
+		case source == "":
+			return nil, tenon.Errorf(tenon.CodeConfig, "there is nothing between '{{' and '}}'")
+		case n >= maxExpressions:
+			return nil, tenon.Errorf(tenon.CodeConfig, "there are more than %d expressions", maxExpressions)
+		}
+		text = after
+		if name, ok := strings.CutPrefix(source, "secrets."); ok {
+			if !secrets {
+				return nil, tenon.Errorf(tenon.CodeConfig, "'%s': secrets stand in headers only", source)
+			}
+			out.pieces = append(out.pieces, piece{source: source, secret: name})
+			continue
+		}
+		ast, issues := t.env.Compile(source)
+		if issues != nil && issues.Err() != nil {
+			e := issues.Errors()[0]
+			return nil, tenon.Errorf(tenon.CodeConfig, "'%s' is not a CEL expression: %s", source, firstLine(e.Message))
+		}
+		program, err := t.env.Program(ast, cel.CostLimit(maxConditionCost), cel.EvalOptions(cel.OptOptimize))
+		if err != nil {
+			return nil, tenon.Errorf(tenon.CodeConfig, "'%s' cannot be used: %w", source, err)
+		}
+		e := ast.NativeRep().Expr()
+		encoded := e.AsCall() != nil && e.AsCall().FunctionName() == "urlencode"
+		out.pieces = append(out.pieces, piece{program: program, source: source, encoded: encoded, quoted: quotes})
+	}
+	return out, nil
+}
+
+// cutExpression finds the end of an expression; texts in it may hold braces.
+func cutExpression(s string) (expression, rest string, closed bool) {
+	var quote byte
+	depth := 0 // of braces that are the expression's own
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case quote != 0 && c == '\\':
+			i++
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == '{':
+			depth++
+		case c == '}' && depth > 0:
+			depth--
+		case strings.HasPrefix(s[i:], "}}"):
+			return s[:i], s[i+2:], true
+		}
+	}
+	return "", "", false
+}
+
+// inQuotes says whether a JSON string is open behind a text.
+func inQuotes(s string, open bool) bool {
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && open:
+			i++
+		case s[i] == '"':
+			open = !open
+		}
+	}
+	return open
+}
+
+// Secrets names the secrets that stand in the template.
+func (t *Template) Secrets() []string {
+	var names []string
+	for _, p := range t.pieces {
+		if p.secret != "" {
+			names = append(names, p.secret)
+		}
+	}
+	return names
+}
+
+// Fixed returns the text before the first expression, and whether there is none.
+func (t *Template) Fixed() (text string, whole bool) {
+	for _, p := range t.pieces {
+		if p.text == "" {
+			return text, false
+		}
+		text += p.text
+	}
+	return text, true
+}
+
+// Render puts the values in. Secret finds a secret by its name. The error has code
+// invalid: an argument that is not there, a value that is none of JSON, a text that
+// becomes too long; or it is the one of secret.
+func (t *Template) Render(args json.RawMessage, how Escape, secret func(name string) (string, error)) (string, error) {
+	values, err := decode(args)
+	if err != nil {
+		return "", tenon.Errorf(tenon.CodeInvalid, "the arguments are not a JSON object: %w", err)
+	}
+	var b strings.Builder
+	for _, p := range t.pieces {
+		text := p.text
+		switch {
+		case p.secret != "":
+			if text, err = secret(p.secret); err != nil {
+				return "", err
+			}
+		case p.program != nil:
+			v, _, err := p.program.Eval(map[string]any{"args": values})
+			if err != nil {
+				return "", tenon.Errorf(tenon.CodeInvalid, "'%s' has no value: %w", p.source, err)
+			}
+			if text, err = p.put(v, how); err != nil {
+				return "", tenon.Errorf(tenon.CodeInvalid, "'%s' cannot be written: %w", p.source, err)
+			}
+		}
+		if b.Len()+len(text) > maxRendered {
+			return "", tenon.Errorf(tenon.CodeInvalid, "the text comes to more than %d bytes", maxRendered)
+		}
+		b.WriteString(text)
+	}
+	return b.String(), nil
+}
+
+// put writes a value as it has to stand in the text.
+func (p *piece) put(v ref.Val, how Escape) (string, error) {
+	s, isText := v.Value().(string)
+	isText = isText && v.Type() == types.StringType
+	if how == EscapeJSON && !p.quoted {
+		if isText && json.Valid([]byte(s)) && strings.HasPrefix(p.source, "json(") {
+			return s, nil
+		}
+		return encodeValue(v)
+	}
+	if !isText {
+		var err error
+		if s, err = encodeValue(v); err != nil {
+			return "", err
+		}
+	}
+	switch {
+	case how == EscapeURL && !p.encoded:
+		return escapeURL(s), nil
+	case how == EscapeJSON:
+		b, err := json.Marshal(s)
+		return strings.TrimSuffix(strings.TrimPrefix(string(b), `"`), `"`), err
+	}
+	return s, nil
+}
+
+// encodeValue writes a value of CEL as JSON. Numbers stay as they are: an int of 64
+// bits is not made a float.
+func encodeValue(v ref.Val) (string, error) {
+	switch v.Type() {
+	case types.ErrType, types.UnknownType:
+		return "", tenon.Errorf(tenon.CodeInvalid, "%v", v)
+	case types.StringType:
+		s, _ := v.Value().(string)
+		if !utf8.ValidString(s) {
+			return "", tenon.Errorf(tenon.CodeInvalid, "a text that is not UTF-8")
+		}
+	}
+	b, err := json.Marshal(native(v))
+	return string(b), err
+}
+
+// native is a value of CEL as package json knows it.
+func native(v any) any {
+	if r, ok := v.(ref.Val); ok {
+		if r.Type() == types.NullType {
+			return nil
+		}
+		v = r.Value()
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = native(e)
+		}
+		return out
+	case map[ref.Val]ref.Val:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			s, _ := native(k).(string)
+			out[s] = native(e)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = native(e)
+		}
+		return out
+	case []ref.Val:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = native(e)
+		}
+		return out
+	}
+	return v
+}
