@@ -24,6 +24,7 @@ var arrows = map[string][]string{
 	"agent":  {"policy"}, // the config struct of an agent's rules
 
 	"internal/patience":   {},
+	"internal/outbound":   {},
 	"internal/sse":        {},
 	"jsonrpc":             {},
 	"transport":           {"jsonrpc", "internal/sse"},
@@ -52,7 +53,7 @@ var arrows = map[string][]string{
 
 	"config": {"agent", "catalog", "model", "model/react", "policy", "servers", "table", "internal/keyring"},
 	"host": {"agent", "catalog", "config", "engine", "engine/local", "model", "model/anthropic", "model/gemini", "model/openai",
-		"model/react", "model/script", "policy", "record", "servers", "servers/oauth", "store", "store/sqlite", "transport", "internal/keyring", "internal/patience"},
+		"model/react", "model/script", "policy", "record", "servers", "servers/oauth", "store", "store/sqlite", "transport", "internal/keyring", "internal/outbound", "internal/patience"},
 
 	"eval": {"agent", "catalog", "config", "host"},
 

@@ -12,6 +12,7 @@ type Tool struct {
 	Server      string          `json:"server"`
 	Remote      string          `json:"remote_name"`
 	Name        string          `json:"name"`
+	Kind        string          `json:"kind,omitempty"` // KindHTTP and so on; empty: KindMCP
 	Title       string          `json:"title,omitempty"`
 	Description string          `json:"description,omitempty"`
 	Input       json.RawMessage `json:"input_schema,omitempty"`  // JSON Schema, as the server sent it
@@ -22,6 +23,23 @@ type Tool struct {
 	// Raw is the definition byte for byte as it was discovered, with the
 	// fields that tenon does not know. Empty for tools that were not discovered.
 	Raw json.RawMessage `json:"-"`
+}
+
+// The kinds of tools. A kind is who carries out its calls: a [Toolset] of that kind.
+const (
+	KindMCP      = "mcp"      // a tool of an MCP server
+	KindHTTP     = "http"     // an HTTP request
+	KindPrompt   = "prompt"   // a template that a model answers
+	KindAgent    = "agent"    // another agent
+	KindFunction = "function" // a function of a Go program
+)
+
+// KindName returns the tool's kind in a word.
+func (t *Tool) KindName() string {
+	if t.Kind == "" {
+		return KindMCP
+	}
+	return t.Kind
 }
 
 // DefaultGroup is the group of a tool, and the one that an agent asks for, where

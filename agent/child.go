@@ -33,8 +33,9 @@ const AskChild = "child"
 // ChildCommand is the data of a [CommandChild] and a [CommandHandoff]. The child's
 // run has the id RUN/STEP.
 type ChildCommand struct {
-	Name      string            `json:"name"`  // of the tool
-	Agent     string            `json:"agent"` // an entry of agents
+	Name      string            `json:"name"`             // of the tool
+	Server    string            `json:"server,omitempty"` // of the tool
+	Agent     string            `json:"agent"`            // an entry of agents, or the tool of kind prompt
 	Arguments json.RawMessage   `json:"arguments"`
 	Depth     int               `json:"depth"`
 	MaxDepth  int               `json:"max_depth"`
@@ -121,7 +122,7 @@ func (s *State) share() Allowance {
 
 // childCommand wants another agent called, or the conversation handed over.
 func (s *State) childCommand(c *call) tenon.Command {
-	cmd := ChildCommand{Name: c.tool.Name, Agent: c.decision.Remote, Arguments: c.decision.Arguments,
+	cmd := ChildCommand{Name: c.tool.Name, Server: c.decision.Server, Agent: c.decision.Remote, Arguments: c.decision.Arguments,
 		Depth: s.spec.Depth + 1, MaxDepth: s.spec.MaxDepth, Grant: s.spec.Grant, Grants: s.grants}
 	kind := CommandHandoff
 	if c.decision.Kind == KindAgent {

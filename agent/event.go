@@ -92,7 +92,8 @@ type Decision struct {
 	Kind       string          `json:"kind,omitempty"` // KindAgent, KindHandoff, KindSearch; empty: a tool
 	By         string          `json:"by"`             // policy, catalog (not a tool, bad arguments), or who said so
 	Reason     string          `json:"reason,omitempty"`
-	Policy     string          `json:"policy,omitempty"` // digest of the rules that were read
+	Policy     string          `json:"policy,omitempty"`    // digest of the rules that were read
+	ToolKind   string          `json:"tool_kind,omitempty"` // of the tool; empty: mcp
 	Server     string          `json:"server,omitempty"`
 	Remote     string          `json:"remote_name,omitempty"`
 	Arguments  json.RawMessage `json:"arguments,omitempty"`

@@ -24,7 +24,7 @@ type CallRecord struct {
 	Run        string          `json:"run"`
 	Step       string          `json:"step"`
 	ID         string          `json:"id,omitempty"` // the provider's
-	Kind       string          `json:"kind"`         // mcp, agent, handoff
+	Kind       string          `json:"kind"`         // of the tool (see [tenon.Tool]), handoff, search
 	Name       string          `json:"name"`
 	Server     string          `json:"server,omitempty"`
 	Remote     string          `json:"remote_name,omitempty"`
@@ -100,7 +100,10 @@ func (c *CallRecord) fold(e tenon.Event) {
 		_ = json.Unmarshal(e.Data, &d)
 		c.price = d.Cost
 		c.Server, c.Remote, c.Verdict, c.By, c.Reason = d.Server, d.Remote, d.Verdict, d.By, d.Reason
-		if d.Kind != "" {
+		switch {
+		case d.ToolKind != "":
+			c.Kind = d.ToolKind
+		case d.Kind != "":
 			c.Kind = d.Kind
 		}
 		if len(d.Arguments) > 0 {

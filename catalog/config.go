@@ -26,8 +26,14 @@ const (
 // Tool is one entry of `tools`: what tenon.yaml says about one tool of a server.
 // The entry's key is the name that the model sees.
 type Tool struct {
-	// What the tool is. mcp: a tool of a server; agent: another agent, who answers and returns.
-	Kind string `yaml:"kind" enum:"mcp,agent" later:"workflow,http,prompt" default:"mcp"`
+	// What the tool is. mcp: a tool of a server; agent: another agent, who answers and returns; http: a request; prompt: a template that a model answers.
+	Kind string `yaml:"kind" enum:"mcp,agent,http,prompt" later:"workflow" default:"mcp"`
+	// http: the request of a call.
+	Request Request `yaml:"request"`
+	// prompt: what the model is asked, a text with CEL over `args` between {{ and }}.
+	Template string `yaml:"template"`
+	// prompt: entry of `models` that answers.
+	Model string `yaml:"model" default:"agent's"`
 	// Entry of `agents` that a tool of kind agent calls.
 	Agent string `yaml:"agent" default:"NAME"`
 	// false: the tool is left out.
@@ -64,12 +70,50 @@ type Tool struct {
 	Policy policy.Block `yaml:"policy"`
 }
 
-// KindAgent is the kind of a tool that is another agent. Such tools are those of a
-// server of this name, which no configuration can have.
+// Tools that no MCP server has are those of servers of these names, which no
+// configuration can have.
 const (
-	KindAgent   = "agent"
-	AgentServer = "agents"
+	AgentServer  = "agents"
+	HTTPServer   = "http_tools"
+	PromptServer = "prompt_tools"
 )
+
+// Request is what a tool of kind http sends. Between {{ and }} stands CEL over
+// `args`; what a value becomes fits where it stands.
+type Request struct {
+	// GET and HEAD are taken to change nothing, PUT and DELETE to be safe to repeat, unless `annotations` says otherwise.
+	Method string `yaml:"method" enum:"GET,HEAD,POST,PUT,PATCH,DELETE" default:"GET"`
+	// Address; scheme, host and port are fixed, values are percent-encoded.
+	URL string `yaml:"url"`
+	// Headers; {{ secrets.NAME }} is the value of an entry of `secrets`.
+	Headers map[string]string `yaml:"headers" default:"{}"`
+	// Body. In JSON a value within quotes is escaped, elsewhere it is a JSON value; in a form it is percent-encoded; in any other text it stands as it is.
+	Body string `yaml:"body"`
+	// true: the address and what it redirects to may be private, of this machine or link-local. An address that the URL itself names as such is allowed in any case.
+	AllowPrivate bool `yaml:"allow_private" default:"false"`
+}
+
+// builtin describes a tool that its entry alone makes.
+func (t *Tool) builtin() tenon.Tool {
+	out := tenon.Tool{Remote: t.RemoteName}
+	yes, no := true, false
+	switch t.Kind {
+	case tenon.KindHTTP:
+		out.Kind, out.Input = t.Kind, noArguments
+		switch t.Request.Method {
+		case "", "GET", "HEAD":
+			out.Annotations = tenon.Annotations{ReadOnly: &yes}
+		case "PUT", "DELETE":
+			out.Annotations = tenon.Annotations{Idempotent: &yes}
+		}
+	case tenon.KindPrompt:
+		out.Kind, out.Input, out.Annotations = t.Kind, noArguments, tenon.Annotations{ReadOnly: &yes, OpenWorld: &no}
+	}
+	return out
+}
+
+// noArguments is the schema of a tool that takes none.
+var noArguments = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
 
 // Argument is one argument of a tool as a configuration tells of it.
 type Argument struct {
@@ -89,8 +133,13 @@ type Argument struct {
 
 // WithDefaults returns the entry with its remote name filled in.
 func (t Tool) WithDefaults(name string) Tool {
-	if t.Kind == KindAgent {
+	switch t.Kind {
+	case tenon.KindAgent:
 		t.Server, t.RemoteName = AgentServer, cmp.Or(t.Agent, name)
+	case tenon.KindHTTP:
+		t.Server, t.RemoteName = HTTPServer, name
+	case tenon.KindPrompt:
+		t.Server, t.RemoteName = PromptServer, name
 	}
 	if t.RemoteName == "" {
 		t.RemoteName = name

@@ -90,7 +90,8 @@ func Shape(src Source) *Shelf {
 	if src.Static {
 		offered = nil
 		for _, name := range slices.Sorted(maps.Keys(src.Entries)) {
-			offered = append(offered, tenon.Tool{Remote: src.Entries[name].RemoteName})
+			e := src.Entries[name]
+			offered = append(offered, e.builtin())
 		}
 	}
 	used := map[string]bool{}
@@ -163,7 +164,13 @@ func (s *Shelf) explain(remote string) []Step {
 			return s.trace(s.source.Tools[i])
 		}
 	}
-	return s.trace(tenon.Tool{Remote: remote})
+	t := tenon.Tool{Remote: remote}
+	for _, e := range s.source.Entries {
+		if e.RemoteName == remote {
+			t = e.builtin()
+		}
+	}
+	return s.trace(t)
 }
 
 func (s *Shelf) trace(t tenon.Tool) []Step {

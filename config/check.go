@@ -15,6 +15,7 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/model"
+	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
 )
 
@@ -24,6 +25,8 @@ type checker struct {
 	*decoder
 	c    *Config
 	root *node
+
+	templates *policy.Templates // made where the first one is checked
 }
 
 // where returns the value at a path, else the key of the entry that it is
@@ -117,7 +120,7 @@ func (k *checker) server(p, name string, s servers.Config) {
 		}
 		return
 	}
-	if name == catalog.AgentServer || name == "handoffs" || name == "artifacts" {
+	if slices.Contains([]string{catalog.AgentServer, catalog.HTTPServer, catalog.PromptServer, "handoffs", "artifacts", "tool_search"}, name) {
 		k.add(k.keyed[p], p, "the name is taken by tenon's own tools", "choose another one")
 	}
 	k.shaping(p, s)
@@ -315,9 +318,18 @@ func (k *checker) tools() {
 	seen := map[[2]string]string{}
 	for _, name := range k.order["tools"] {
 		p, t := "tools."+name, k.c.Tools[name].WithDefaults(name)
-		if t.Kind == catalog.KindAgent {
+		if t.Kind == tenon.KindAgent {
 			k.agentTool(p, t)
 			continue
+		}
+		if t.Kind == tenon.KindHTTP || t.Kind == tenon.KindPrompt {
+			k.builtinTool(p, name, t)
+			continue
+		}
+		for _, key := range []string{"request", "template", "model"} {
+			if k.has(p + "." + key) {
+				k.bad(p+"."+key, "write kind: "+map[string]string{"request": "http"}[key]+map[string]string{"template": "prompt", "model": "prompt"}[key], "a tool of kind mcp has no '%s'", key)
+			}
 		}
 		if k.has(p + ".agent") {
 			k.bad(p+".agent", "write kind: agent", "only a tool of kind agent has an agent")

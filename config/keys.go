@@ -11,6 +11,7 @@ import (
 
 // expands holds the patterns of the values in which variables are expanded.
 var expands = map[string]bool{
+	"tools.NAME.request.url": true, "tools.NAME.request.headers.NAME": true,
 	"servers.NAME.command": true, "servers.NAME.args[]": true, "servers.NAME.cwd": true, "servers.NAME.env.NAME": true,
 	"servers.NAME.env_file": true, "servers.NAME.url": true, "servers.NAME.headers.NAME": true, "servers.NAME.auth.header": true,
 	"servers.NAME.auth.client_id": true, "servers.NAME.auth.scopes[]": true, "servers.NAME.auth.issuer": true,
@@ -52,7 +53,7 @@ var laterKeys = map[string][]string{
 	"config.Config": {"tool_tables", "engine"},
 	"servers.Config": {"encoding", "prompts_as_tools", "share",
 		"is_retrieval", "registry_name"},
-	"catalog.Tool": {"path", "request", "template", "model"},
+	"catalog.Tool": {"path"},
 	"policy.URLs":  {"allow_private"},
 	"agent.Config": {"data_inputs", "data_message_prefix",
 		"history", "errors", "response_format"},

@@ -185,3 +185,13 @@ func looksLikeToken(s string) bool {
 }
 
 var _ io.Writer = (*capped)(nil)
+
+// Secret returns the value of an entry of `secrets`. The error has code not_found
+// or auth_required.
+func (c *Config) Secret(ctx context.Context, name string) (tenon.Secret, error) {
+	s, ok := c.Secrets[name]
+	if !ok {
+		return tenon.Secret{}, tenon.Errorf(tenon.CodeNotFound, "there is no entry '%s' in secrets", name)
+	}
+	return c.resolve(ctx, s, "secrets."+name)
+}

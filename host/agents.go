@@ -23,7 +23,7 @@ const (
 // kindOf says what a call of a tool comes to.
 func kindOf(t *tenon.Tool) string {
 	switch t.Server {
-	case catalog.AgentServer:
+	case catalog.AgentServer, catalog.PromptServer:
 		return agent.KindAgent
 	case handoffServer:
 		return agent.KindHandoff
@@ -56,14 +56,14 @@ func (h *Host) openAgents() {
 		if len(required) > 0 {
 			schema["required"] = required
 		}
-		return tenon.Tool{Remote: remote, Description: description, Input: encode(schema),
+		return tenon.Tool{Remote: remote, Kind: tenon.KindAgent, Description: description, Input: encode(schema),
 			// What such an agent does is asked about call by call.
 			Annotations: tenon.Annotations{ReadOnly: &yes, Destructive: &no}}
 	}
 	h.toolsets[artifactServer], h.toolsets[finderServer] = newArtifactTools(h), newFinder()
 	asked, handed := map[string]tenon.Tool{}, map[string]tenon.Tool{}
 	for name, t := range h.config.Tools {
-		if t = t.WithDefaults(name); t.Kind == catalog.KindAgent {
+		if t = t.WithDefaults(name); t.Kind == tenon.KindAgent {
 			asked[t.RemoteName] = tool(t.RemoteName, h.config.Agents[t.RemoteName].Description, "message",
 				"What the agent is to do, with all that it has to know: it sees nothing of this conversation.", "message")
 		}

@@ -40,7 +40,7 @@ func team(t *testing.T, home string, s *shop, m func(name string, req *tenon.Req
 		}
 		agents[name] = a.WithDefaults()
 	}
-	c := &config.Config{Agents: agents, Tools: map[string]catalog.Tool{"research": {Kind: catalog.KindAgent, Agent: "researcher"}}}
+	c := &config.Config{Agents: agents, Tools: map[string]catalog.Tool{"research": {Kind: tenon.KindAgent, Agent: "researcher"}}}
 	h, err := host.Open(t.Context(), host.Config{Config: c, Home: home, Model: "m", Toolsets: map[string]tenon.Toolset{"shop": s},
 		Models:    map[string]tenon.Model{"m": answering(func(req *tenon.Request) (*tenon.Response, error) { return m(req.System, req), nil })},
 		LookupEnv: func(string) (string, bool) { return "", false }})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/store"
 )
@@ -39,23 +40,33 @@ func (h *Host) doChild(ctx context.Context, run string, a engine.Attempt, emit f
 
 // startChild begins the run of an agent that another one called.
 func (h *Host) startChild(ctx context.Context, caller tenon.Run, id string, c *agent.ChildCommand) error {
-	text := message(c.Arguments)
-	if strings.TrimSpace(text) == "" {
-		return tenon.Errorf(tenon.CodeInvalid, "agent '%s' was called without a message", c.Agent)
-	}
-	a, err := h.config.Agent(c.Agent)
-	if err != nil {
-		return err
-	}
-	spec, snapshot, _, err := h.agentSpec(ctx, c.Agent, a, Question{Text: text, Grant: c.Grant})
+	spec, snapshot, err := h.childSpec(ctx, caller, c)
 	if err != nil {
 		return err
 	}
 	spec = c.Allowance.Over(spec)
 	spec.Depth, spec.MaxDepth, spec.Grants = c.Depth, c.MaxDepth, c.Grants
 	row := tenon.Run{ID: id, Session: caller.Session, Principal: caller.Principal, Caller: caller.ID, Core: agent.Version, Agent: c.Agent, Model: spec.Model,
-		Title: shorten(text, titleLen), State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
+		Title: shorten(spec.Question, titleLen), State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
 	return h.start(ctx, engine.Spec{Run: row, Data: encode(spec)}, snapshot)
+}
+
+// childSpec is what a called run begins with.
+func (h *Host) childSpec(ctx context.Context, caller tenon.Run, c *agent.ChildCommand) (agent.Spec, *catalog.Snapshot, error) {
+	if c.Server == catalog.PromptServer {
+		spec, err := h.promptSpec(ctx, caller, c)
+		return spec, nil, err
+	}
+	text := message(c.Arguments)
+	if strings.TrimSpace(text) == "" {
+		return agent.Spec{}, nil, tenon.Errorf(tenon.CodeInvalid, "agent '%s' was called without a message", c.Agent)
+	}
+	a, err := h.config.Agent(c.Agent)
+	if err != nil {
+		return agent.Spec{}, nil, err
+	}
+	spec, snapshot, _, err := h.agentSpec(ctx, c.Agent, a, Question{Text: text, Grant: c.Grant})
+	return spec, snapshot, err
 }
 
 // followChild waits until the run of a called agent has ended, or waits itself for

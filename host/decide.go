@@ -52,6 +52,9 @@ func (h *Host) decideCall(ctx context.Context, a engine.Attempt, c *agent.Decide
 	}
 	if t != nil {
 		d.Server, d.Remote, d.Kind, d.NextState = t.Server, t.Remote, kindOf(t), t.Rules.NextState
+		if t.Server != handoffServer {
+			d.ToolKind = t.Kind
+		}
 	}
 	if call.Warning != nil {
 		h.log.Warn("the arguments are sent as they are: "+call.Warning.Error(), "step", a.Step, "server", t.Server)

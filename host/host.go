@@ -110,6 +110,8 @@ type Host struct {
 	toolsets map[string]tenon.Toolset // the servers and the caller's own
 	models   *models
 	cassette cassette
+	requests *httpTools      // nil: no tool is of kind http
+	asked    *promptTools    // nil: no tool is of kind prompt
 	redactor *tenon.Redactor // knows the secrets that are in use
 
 	logins    logins
@@ -232,6 +234,9 @@ func (h *Host) openServers() error {
 		return err
 	}
 	h.openAgents()
+	if err := h.openBuiltin(); err != nil {
+		return err
+	}
 	for name, t := range h.cfg.Toolsets {
 		if _, ok := h.toolsets[name]; ok {
 			return tenon.Errorf(tenon.CodeConfig, "toolset '%s' has the name of a configured server", name)
@@ -345,6 +350,9 @@ func (h *Host) Close() error {
 	}
 	wg.Wait()
 	h.reaper.Close()
+	if h.requests != nil {
+		h.requests.client.Close()
+	}
 	return errors.Join(err, h.cassette.close(), h.leaveStore())
 }
 

@@ -176,7 +176,7 @@ func (h *Host) openSources() error {
 	var language *policy.Language
 	for name := range h.toolsets {
 		entry, ok := h.config.Servers[name]
-		s := catalog.Source{Server: name, Trusted: true}
+		s := catalog.Source{Server: name, Trusted: true, Static: name == catalog.HTTPServer || name == catalog.PromptServer}
 		if ok {
 			s = catalog.Source{Server: name, About: entry.Title + " " + entry.Description, Trusted: entry.IsTrusted(), Static: !entry.LoadsTools(), Include: entry.Include,
 				Exclude: entry.Exclude, Naming: entry.Naming, Transform: entry.Transform, Simple: entry.Schema.Types == catalog.TypesSimple,

@@ -241,7 +241,7 @@ var toolFields = map[string]struct {
 	"name":        {cel.StringType, func(t *tenon.Tool) any { return t.Name }},
 	"server":      {cel.StringType, func(t *tenon.Tool) any { return t.Server }},
 	"remote_name": {cel.StringType, func(t *tenon.Tool) any { return t.Remote }},
-	"kind":        {cel.StringType, func(t *tenon.Tool) any { return "mcp" }},
+	"kind":        {cel.StringType, func(t *tenon.Tool) any { return t.KindName() }},
 	"title":       {cel.StringType, func(t *tenon.Tool) any { return t.Title }},
 	"description": {cel.StringType, func(t *tenon.Tool) any { return t.Description }},
 	"groups":      {cel.ListType(cel.StringType), func(t *tenon.Tool) any { return groupsOf(t) }},

@@ -125,7 +125,7 @@ func newToolsList(a *app) *cobra.Command {
 func listed(s *catalog.Snapshot, notes bool) []listedTool {
 	list := make([]listedTool, 0, len(s.Tools()))
 	for _, t := range s.Tools() {
-		l := listedTool{Tool: t, Kind: "mcp"}
+		l := listedTool{Tool: t, Kind: t.KindName()}
 		if notes {
 			for _, step := range s.Explain(t.Server, t.Remote) {
 				if note := noteOf(step); note != "" {
@@ -252,7 +252,7 @@ func newToolsShow(a *app) *cobra.Command {
 			case explain:
 				return a.explain(snapshot, t.Server, t.Remote, t)
 			case a.isJSON():
-				return a.printJSON(shownTool{Tool: *t, Kind: "mcp", Arguments: catalog.Parameters(t), Tokens: catalog.Tokens(t)})
+				return a.printJSON(shownTool{Tool: *t, Kind: t.KindName(), Arguments: catalog.Parameters(t), Tokens: catalog.Tokens(t)})
 			}
 			return a.showTool(t)
 		},

@@ -57,7 +57,7 @@ func newToolsSearch(a *app) *cobra.Command {
 func (a *app) foundTools(query string, hits []catalog.Hit) error {
 	list := make([]foundTool, len(hits))
 	for i, h := range hits {
-		list[i] = foundTool{*h.Tool, "mcp", float64(int(h.Score*1000+0.5)) / 1000}
+		list[i] = foundTool{*h.Tool, h.Tool.KindName(), float64(int(h.Score*1000+0.5)) / 1000}
 	}
 	err := printList(a, list, []string{"name", "server", "kind", "description"}, func(t foundTool) []string {
 		return []string{t.Name, t.Server, kind(t.Annotations), firstLine(t.Description)}

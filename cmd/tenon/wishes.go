@@ -1,13 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/servers"
 )
@@ -54,6 +58,12 @@ func wishes(cfg *config.Config) []wish {
 				parts = append(parts, s.Auth.Issuer, s.Auth.ClientID)
 			}
 			add(path, text, parts...)
+		}
+	}
+	for name, t := range cfg.Tools {
+		if t.Kind == tenon.KindHTTP && t.IsEnabled() {
+			text, parts := requestWish(cmp.Or(cfg.Written("tools."+name+".request.url"), t.Request.URL), t.Request)
+			add("tools."+name, text, parts...)
 		}
 	}
 	for name, s := range cfg.Secrets {
@@ -137,6 +147,24 @@ func callWish(cfg *config.Config, url, address, headers, secret string) (text st
 	}
 	if len(sent) > 0 {
 		text += ", sending " + strings.Join(sent, ", ")
+	}
+	return text, parts
+}
+
+// requestWish is the wish to send the requests of a tool, given the address as it is
+// written.
+func requestWish(address string, r catalog.Request) (text string, parts []string) {
+	text, parts = "send requests to "+address, []string{r.Method, r.URL, r.Body, strconv.FormatBool(r.AllowPrivate)}
+	var sent []string
+	for _, k := range slices.Sorted(maps.Keys(r.Headers)) {
+		sent = append(sent, "the header "+k)
+		if strings.Contains(r.Headers[k], "secrets.") {
+			sent[len(sent)-1] += " (" + r.Headers[k] + ")"
+		}
+		parts = append(parts, k+":"+r.Headers[k])
+	}
+	if len(sent) > 0 {
+		text += ", with " + strings.Join(sent, ", ")
 	}
 	return text, parts
 }

@@ -198,7 +198,7 @@ func openMined(ctx context.Context, home string, m *mines, w *works) (*host.Host
 				"helper": agent.Config{Model: "helper", Description: "helps"}.WithDefaults(),
 			},
 			Tools: map[string]catalog.Tool{
-				"help":   {Kind: catalog.KindAgent, Agent: "helper"},
+				"help":   {Kind: tenon.KindAgent, Agent: "helper"},
 				"safe":   {Server: "works", RemoteName: "safe", Policy: policy.Block{Approval: policy.Approval{Mode: "never"}}},
 				"unsafe": {Server: "works", RemoteName: "unsafe", Policy: policy.Block{Approval: policy.Approval{Mode: "never"}}},
 				"asked":  {Server: "works", RemoteName: "asked", Policy: policy.Block{Approval: policy.Approval{Mode: "always"}, ResultBytes: 500}},

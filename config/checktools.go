@@ -1,0 +1,138 @@
+package config
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/policy"
+)
+
+// builtinTool checks a tool of kind http or prompt.
+func (k *checker) builtinTool(p, name string, t catalog.Tool) {
+	foreign := map[string][]string{
+		tenon.KindHTTP:   {"server", "remote_name", "agent", "template", "model"},
+		tenon.KindPrompt: {"server", "remote_name", "agent", "request"},
+	}
+	for _, key := range foreign[t.Kind] {
+		if k.has(p + "." + key) {
+			k.bad(p+"."+key, "remove it", "a tool of kind %s has no '%s'", t.Kind, key)
+		}
+	}
+	if k.has(p + ".arguments_mode") {
+		k.bad(p+".arguments_mode", "remove it", "a tool of kind %s has no server whose schema its arguments could stand to", t.Kind)
+	}
+	k.tool(p, name, t)
+	if a := t.Annotations; a.ReadOnly != nil && *a.ReadOnly && a.Destructive != nil && *a.Destructive {
+		k.bad(p+".annotations.destructive", "", "a tool cannot be read_only and destructive")
+	}
+	if t.Description == "" && !k.failedUnder(p+".description") {
+		k.note(p, "write a description", "the tool has no description: a model cannot know what it does")
+	}
+	if k.templates == nil {
+		var err error
+		if k.templates, err = policy.NewTemplates(); err != nil {
+			k.bad(p, "", "%s", err)
+			return
+		}
+	}
+	if t.Kind == tenon.KindPrompt {
+		if t.Template == "" && !k.failedUnder(p+".template") {
+			k.bad(p+".template", "", "'template' is required")
+		}
+		if _, ok := k.c.Models[t.Model]; t.Model != "" && !ok && !strings.Contains(t.Model, "/") && !strings.HasPrefix(t.Model, "script:") {
+			k.bad(p+".model", k.hintFor(t.Model, "models"), "no model '%s'", t.Model)
+		}
+		k.template(p+".template", t.Template, false)
+		return
+	}
+	k.request(p+".request", t.Request)
+}
+
+// request checks what a tool of kind http sends.
+func (k *checker) request(p string, r catalog.Request) {
+	if r.URL == "" {
+		if !k.failedUnder(p + ".url") {
+			k.bad(p+".url", "", "'url' is required")
+		}
+	} else if c := k.template(p+".url", r.URL, false); c != nil {
+		fixed, whole := c.Fixed()
+		if err := CheckFixed(fixed, whole); err != "" {
+			k.bad(p+".url", "such as https://example.com/search?q={{ args.q }}", "%s", err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
+		at := p + ".headers." + name
+		if !headerName(name) {
+			k.bad(at, "", "this is no name of a header")
+		}
+		c := k.template(at, r.Headers[name], true)
+		if c == nil {
+			continue
+		}
+		for _, s := range c.Secrets() {
+			if _, ok := k.c.Secrets[s]; !ok {
+				k.bad(at, k.known("secrets"), "no entry of this name in secrets: '%s'", s)
+			}
+		}
+	}
+	k.template(p+".body", r.Body, false)
+	if r.Body != "" && (r.Method == "" || r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		k.bad(p+".body", "write method: POST", "a request of method %s has no body", cmp.Or(r.Method, http.MethodGet))
+	}
+}
+
+// CheckFixed says what is wrong with the text of a URL before its first expression,
+// "" where it fixes scheme, host and port.
+func CheckFixed(fixed string, whole bool) string {
+	scheme, rest, ok := strings.Cut(fixed, "://")
+	host, _, inPath := cutAny(rest, "/?#")
+	switch {
+	case !ok || scheme != "http" && scheme != "https":
+		return "must begin with http:// or https://"
+	case host == "" || !inPath && !whole:
+		return "scheme, host and port have to be written out: an expression can stand behind them only"
+	case strings.Contains(host, "@"):
+		return "a user in the address; write a header, such as Authorization: 'Bearer {{ secrets.NAME }}'"
+	}
+	if _, err := url.Parse(scheme + "://" + host); err != nil {
+		return "the host cannot be read"
+	}
+	return ""
+}
+
+func cutAny(s, chars string) (before, after string, found bool) {
+	if i := strings.IndexAny(s, chars); i >= 0 {
+		return s[:i], s[i:], true
+	}
+	return s, "", false
+}
+
+// headerName reports whether a text is a name of a header (RFC 9110, a token) that
+// may be set: those that frame the message may not.
+func headerName(s string) bool {
+	if s == "" || slices.Contains([]string{"content-length", "transfer-encoding", "connection", "trailer", "upgrade"}, strings.ToLower(s)) {
+		return false
+	}
+	for _, r := range s {
+		if r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) {
+			return false
+		}
+	}
+	return true
+}
+
+// template compiles a text with expressions; nil where it cannot be.
+func (k *checker) template(p, text string, secrets bool) *policy.Template {
+	c, err := k.templates.Compile(text, secrets)
+	if err != nil {
+		k.bad(p, "", "%s", strings.TrimPrefix(err.Error(), "policy: "))
+		return nil
+	}
+	return c
+}
