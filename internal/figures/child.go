@@ -14,8 +14,8 @@ import (
 
 // child is this program as one of its own child processes: "runner NAME" is the
 // client of a candidate, which starts "server NAME" as its child; "spend COMMAND…"
-// runs a command and says what it used; "steps DIR", "resume DIR" and "waiting DIR"
-// are measurements of package durable.
+// runs a command and says what it used; "steps DIR" and "resume DIR" are measurements of
+// package durable, "waiting DIR", "idle-stdio DIR" and "idle-http DIR" those of P8.
 func child(ctx context.Context, args []string) error {
 	if args[0] == "spend" {
 		return spendChild(args[1:], os.Stdout)

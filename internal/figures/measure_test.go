@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tenonhq/tenon/internal/figures/durable"
+	"github.com/tenonhq/tenon/servers"
 )
 
 // TestMain is also the child processes that the measurements start.
@@ -55,6 +56,16 @@ func TestRounds(t *testing.T) {
 		gone.rival = false
 		if _, err := s.contest([]candidate{gone}); err == nil {
 			t.Error("a candidate of ours that does not start gave no error")
+		}
+	})
+	t.Run("idle", func(t *testing.T) {
+		if m, err := waitingAgents(t.Context(), t.TempDir(), 2, 5); err != nil || m.Live == 0 {
+			t.Errorf("waiting runs: %+v, %v", m, err)
+		}
+		for _, transport := range []string{servers.TransportStdio, servers.TransportHTTP} {
+			if m, err := idle(t.Context(), transport, 1, 2); err != nil || m.Live == 0 {
+				t.Errorf("servers over %s: %+v, %v", transport, m, err)
+			}
 		}
 	})
 	t.Run("memory", func(t *testing.T) {

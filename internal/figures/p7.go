@@ -14,11 +14,8 @@ import (
 	"github.com/tenonhq/tenon/internal/figures/durable"
 )
 
-// The scale of P7 and P8.
-const (
-	resumedRuns = 1_000
-	waitingRuns = 10_000
-)
+// resumedRuns is the scale of P7.
+const resumedRuns = 1_000
 
 // measureP7 measures the durable engine: steps a second against bare inserts of
 // the same bytes, and how long it takes to go on after a kill.
@@ -40,24 +37,6 @@ func measureP7(s *session) error {
 	s.add("P7.resume", "1,000 runs at work again after kill -9", "s", resume)
 	s.add("P7.steps.ours", "durable steps with 100 writers", "1/s", steps)
 	s.add("P7.steps.floor", "bare group-committed inserts with 100 writers", "1/s", bare)
-	return nil
-}
-
-// measureP8 measures what runs cost that only wait.
-func measureP8(s *session) error {
-	var resident, heap []float64
-	for range s.rounds {
-		var f durable.WaitingFigure
-		if err := s.durable("waiting", &f); err != nil {
-			return err
-		}
-		if f.Resident == 0 {
-			return errors.New("this system does not say how much memory of a process is resident")
-		}
-		resident, heap = append(resident, float64(f.Resident)/1e6), append(heap, float64(f.Heap)/1e6)
-	}
-	s.add("P8.runs", "10,000 waiting runs add to the process", "MB", resident)
-	s.add("P8.runs.heap", "10,000 waiting runs add to the Go heap", "MB", heap)
 	return nil
 }
 
@@ -93,8 +72,8 @@ func durableChild(ctx context.Context, what, dir string, out io.Writer) error {
 	case "resume":
 		d, e := durable.Resume(ctx, dir, resumedRuns)
 		result, err = d.Seconds(), e
-	case "waiting":
-		result, err = durable.Waiting(ctx, dir, waitingRuns)
+	case waitingChild, idleStdioChild, idleHTTPChild:
+		result, err = idleMeasure(ctx, what, dir)
 	default:
 		return fmt.Errorf("no child %q", what)
 	}

@@ -1,12 +1,11 @@
-// Package durable measures what journals cost: P7 and P8 of the project's goals.
+// Package durable measures what journals cost: P7 of the project's goals.
 // It stands beside the engine and the store, not below or above them: the
 // program that makes the figures and this package's own benchmarks call it.
 //
 //	Steps    P7.steps   steps/s of the engine ÷ bare group-committed inserts
 //	Resume   P7.resume  seconds from opening the store to the last run at work
-//	Waiting  P8.runs    bytes that runs waiting for a signal add to the process
 //
-// All three use the embedded engine, the SQLite store with all its indexes, and
+// Both use the embedded engine, the SQLite store with all its indexes, and
 // a core that does nothing but count, so that what is measured is the journal.
 // Figures that are compared are taken in one run and in turns, because absolute
 // ones drift with the machine.
@@ -31,17 +30,15 @@ import (
 // ResultSize is the size of a step's result in bytes.
 const ResultSize = 1024
 
-// script is the spec of the counting core: so many steps, then, if Wait is set,
-// a step that waits.
+// script is the spec of the counting core: so many steps.
 type script struct {
-	Steps int  `json:"steps"`
-	Wait  bool `json:"wait,omitempty"`
+	Steps int `json:"steps"`
 }
 
 func (s script) spec(run string) engine.Spec {
 	data, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // an int and a bool
+		panic(err) // an int
 	}
 	return engine.Spec{Run: tenon.Run{ID: run, Session: "session_" + run, Core: "count@1"}, Data: data}
 }
@@ -83,8 +80,6 @@ func (c *counter) Next() []tenon.Command {
 		return nil
 	case c.over < c.Steps:
 		return []tenon.Command{{Step: fmt.Sprint(c.over), Kind: "call", Idempotent: true}}
-	case c.Wait && c.over == c.Steps:
-		return []tenon.Command{{Step: fmt.Sprint(c.over), Kind: tenon.CommandWait, Data: json.RawMessage(`{"kind":"approval","name":"tool"}`)}}
 	}
 	return []tenon.Command{{Kind: tenon.CommandDone, Data: json.RawMessage(`{"state":"completed","stop_reason":"stop"}`)}}
 }
@@ -206,19 +201,6 @@ func (p *place) round(ctx context.Context, round, runs, steps int, last <-chan s
 		}
 	}
 	return float64(runs*steps) / time.Since(began).Seconds(), nil
-}
-
-// finish runs one run to its end or until it waits.
-func (p *place) finish(ctx context.Context, spec engine.Spec) error {
-	if err := p.Start(ctx, spec); err != nil {
-		return err
-	}
-	for _, err := range p.Events(ctx, spec.Run.ID, 0) {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // each calls f for 0 to n-1, so many at a time, and returns the first error.

@@ -125,51 +125,25 @@ func prepare(ctx context.Context, dir string, runs int) error {
 	return kerr
 }
 
-// WaitingFigure is what runs that wait add to a process.
-type WaitingFigure struct {
+// Memory is what a process has of its memory, or what was added to it.
+type Memory struct {
 	Resident int64 // bytes of resident memory; 0 where the system does not tell
-	Heap     int64 // bytes of live objects of the Go heap
+	Live     int64 // bytes of live objects and of the stacks of goroutines
 }
 
-// Waiting brings runs (10,000 for the goal) to the point where they wait for a
-// signal, and measures what they add to the process. Dir must be empty.
-func Waiting(ctx context.Context, dir string, runs int) (WaitingFigure, error) {
-	p, err := open(ctx, dir, do)
-	if err != nil {
-		return WaitingFigure{}, err
-	}
-	start := func(from, n int) error {
-		return each(n, 50, func(i int) error {
-			return p.finish(ctx, script{Steps: 1, Wait: true}.spec(fmt.Sprintf("run_%06d", from+i)))
-		})
-	}
-	const warm = 500 // fills caches and pools that are there in any case
-	if err := start(0, warm); err != nil {
-		_ = p.close() // err says more
-		return WaitingFigure{}, err
-	}
-	before := memory()
-	if err := start(warm, runs); err != nil {
-		_ = p.close() // err says more
-		return WaitingFigure{}, err
-	}
-	after := memory()
-	list, err := p.List(ctx, engine.Filter{State: tenon.RunInputRequired, Limit: warm + runs + 1})
-	if err == nil && len(list) != warm+runs {
-		err = fmt.Errorf("%d runs wait, want %d", len(list), warm+runs)
-	}
-	if cerr := p.close(); err == nil {
-		err = cerr
-	}
-	return WaitingFigure{after.Resident - before.Resident, after.Heap - before.Heap}, err
+// Less is what came to an earlier state.
+func (m Memory) Less(before Memory) Memory {
+	return Memory{m.Resident - before.Resident, m.Live - before.Live}
 }
 
-func memory() WaitingFigure {
-	debug.FreeOSMemory()
-	debug.FreeOSMemory() // what finalizers let go
+// MemoryNow frees what is not used and reads what is left.
+func MemoryNow() Memory {
+	for range 5 { // finalizers let go of more, and stacks shrink by half each time
+		debug.FreeOSMemory()
+	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	f := WaitingFigure{Heap: int64(m.HeapAlloc)}
+	f := Memory{Live: int64(m.HeapAlloc + m.StackInuse)}
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return f

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"strconv"
+	"sync"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/figures/bench"
+	"github.com/tenonhq/tenon/internal/figures/durable"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// The scale of P8. The warm ones fill caches and pools that are there in any case.
+const (
+	waitingRuns = 10_000
+	warmRuns    = 500
+	idleServers = 48
+	warmServers = 12
+)
+
+// The children that measure P8.
+const (
+	waitingChild   = "waiting"
+	idleStdioChild = "idle-stdio"
+	idleHTTPChild  = "idle-http"
+)
+
+// measureP8 measures what costs although nothing is done with it: runs of agents that
+// wait for an approval, and servers that are connected and not used.
+func measureP8(s *session) error {
+	for _, m := range []struct {
+		child, id, name, unit string
+		per                   float64 // bytes in a unit
+	}{
+		{waitingChild, "P8.runs", "10,000 runs of agents that wait for an approval add to the process", "MB", 1e6},
+		{idleStdioChild, "P8.server", "an idle connected server over stdio, on our side", "KiB", 1024 * idleServers},
+		{idleHTTPChild, "P8.server.http", "an idle connected server over Streamable HTTP, on our side", "KiB", 1024 * idleServers},
+	} {
+		var resident, live []float64
+		for range s.rounds {
+			var f durable.Memory
+			if err := s.durable(m.child, &f); err != nil {
+				return err
+			}
+			if f.Resident == 0 {
+				return errors.New("this system does not say how much memory of a process is resident")
+			}
+			resident, live = append(resident, float64(f.Resident)/m.per), append(live, float64(f.Live)/m.per)
+		}
+		s.add(m.id, m.name, m.unit, resident)
+		s.add(m.id+".live", m.name+": live objects and stacks", m.unit, live)
+	}
+	return nil
+}
+
+// idleMeasure carries out one of the children of P8 and returns what was added.
+func idleMeasure(ctx context.Context, what, dir string) (durable.Memory, error) {
+	switch what {
+	case waitingChild:
+		return waitingAgents(ctx, dir, warmRuns, waitingRuns)
+	case idleStdioChild:
+		return idle(ctx, servers.TransportStdio, warmServers, idleServers)
+	}
+	return idle(ctx, servers.TransportHTTP, warmServers, idleServers)
+}
+
+// askingModel wants one call, about which a person is asked.
+type askingModel struct{}
+
+// Name implements [tenon.Model].
+func (askingModel) Name() string { return "asking/model" }
+
+// Generate implements [tenon.Model].
+func (askingModel) Generate(context.Context, *tenon.Request) iter.Seq2[tenon.Delta, error] {
+	return func(yield func(tenon.Delta, error) bool) {
+		yield(tenon.Delta{Kind: tenon.DeltaResponse, Response: &tenon.Response{Stop: tenon.StopToolUse, Usage: &tenon.Usage{Input: 100, Output: 20}, Model: "asking",
+			Message: &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{{Type: tenon.PartText, Text: "I shall send it."},
+				{Type: tenon.PartCall, Call: &tenon.ToolCall{ID: "call_0", Name: "send", Arguments: json.RawMessage(`{"to":"somebody","text":"The report is done."}`)}}}}}}, nil)
+	}
+}
+
+// sendTools is one tool that changes something.
+type sendTools struct{ instantTools }
+
+// Tools implements [tenon.Toolset].
+func (sendTools) Tools(context.Context) ([]tenon.Tool, error) {
+	return []tenon.Tool{{Server: "mail", Remote: "send", Name: "send", Description: "Sends a message.",
+		Input: json.RawMessage(`{"type":"object","properties":{"to":{"type":"string"},"text":{"type":"string"}},"required":["to","text"]}`)}}, nil
+}
+
+// waitingAgents brings runs of a real agent in a real store to the point where they
+// wait for a person, and returns what they add to the process.
+func waitingAgents(ctx context.Context, dir string, warm, runs int) (_ durable.Memory, err error) {
+	h, err := host.Open(ctx, host.Config{Config: &config.Config{}, Home: dir, Models: map[string]tenon.Model{"asking": askingModel{}},
+		Toolsets: map[string]tenon.Toolset{"mail": sendTools{}}, LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		return durable.Memory{}, err
+	}
+	defer func() { err = errors.Join(err, h.Close()) }()
+	one := func() error {
+		run, _, err := h.Start(ctx, host.Question{Text: "Send the report.", Model: "asking"})
+		if err != nil {
+			return err
+		}
+		for _, err := range h.Events(ctx, run.ID, 0) { // to where it waits
+			if err != nil {
+				return err
+			}
+		}
+		row, err := h.RunRow(ctx, run.ID)
+		if err == nil && row.State != tenon.RunInputRequired {
+			err = fmt.Errorf("run %s is %s and does not wait", row.ID, row.State)
+		}
+		return err
+	}
+	return added(warm, runs, one)
+}
+
+// added does something a number of times after it has been done a few times, and
+// returns what that adds to the process. Many are under way at a time.
+func added(warm, n int, one func() error) (durable.Memory, error) {
+	some := func(n int) error {
+		const at = 50
+		var wg sync.WaitGroup
+		errs := make(chan error, at)
+		work := make(chan struct{}, n)
+		for range n {
+			work <- struct{}{}
+		}
+		close(work)
+		for range min(at, n) {
+			wg.Go(func() {
+				for range work {
+					if err := one(); err != nil {
+						errs <- err
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		close(errs)
+		return <-errs
+	}
+	if err := some(warm); err != nil {
+		return durable.Memory{}, err
+	}
+	before := durable.MemoryNow()
+	if err := some(n); err != nil {
+		return durable.Memory{}, err
+	}
+	return durable.MemoryNow().Less(before), nil
+}
+
+// idle connects servers, lists their tools once, and returns what they add to the
+// process while they are not used. Their own processes do not count.
+func idle(ctx context.Context, transport string, warm, n int) (_ durable.Memory, err error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return durable.Memory{}, err
+	}
+	cfg := servers.Config{Transport: transport, Command: exe, Args: []string{"child", "server", ours}}
+	if transport == servers.TransportHTTP {
+		url, stop, err := bench.StartHTTP(exe, "child", "server", ours2025)
+		if err != nil {
+			return durable.Memory{}, err
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+		cfg = servers.Config{Transport: transport, URL: url}
+	}
+	var mu sync.Mutex
+	var all []io.Closer
+	defer func() {
+		for _, s := range all {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	one := func() error {
+		mu.Lock()
+		s := servers.New("s"+strconv.Itoa(len(all)), cfg, servers.Options{LookupEnv: os.LookupEnv, Version: "1"})
+		all = append(all, s)
+		mu.Unlock()
+		tools, err := s.Tools(ctx)
+		if err == nil && len(tools) != 2 {
+			err = fmt.Errorf("a server has %d tools, want 2", len(tools))
+		}
+		return err
+	}
+	return added(warm, n, one)
+}
+
+var (
+	_ tenon.Model   = askingModel{}
+	_ tenon.Toolset = sendTools{}
+)
