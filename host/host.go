@@ -84,6 +84,9 @@ type Config struct {
 	Live bool
 	// Logger takes what happens beside results; nil: nothing is logged.
 	Logger *slog.Logger
+	// Reading says that the host only looks at what is stored: a store that cannot be
+	// written is opened, too, and every write to it is an error.
+	Reading bool
 	// Brief says that the process ends soon after Close, as that of a command line
 	// does. See [sqlite.Config].
 	Brief bool
@@ -255,7 +258,7 @@ func (h *Host) openStore(ctx context.Context) (store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := sqlite.Open(ctx, sqlite.Config{Path: path, Logger: h.log, Brief: h.cfg.Brief})
+	s, err := sqlite.Open(ctx, sqlite.Config{Path: path, Logger: h.log, Brief: h.cfg.Brief, Reading: h.cfg.Reading})
 	if err != nil {
 		return nil, err // not s: a nil *sqlite.Store is no nil store.Store
 	}

@@ -87,6 +87,9 @@ func (r *ToolRequest) Ask(ctx context.Context, method string, params json.RawMes
 type ServerConfig struct {
 	Name, Version, Instructions string
 	Tools                       []ServerTool
+	// Resources are what clients can read; without any the server does not say that it
+	// has some.
+	Resources []ServerResource
 	// PageSize is the number of tools of one page; 0: all.
 	PageSize int
 	// NoLegacy and NoModern leave an era out.
@@ -99,6 +102,12 @@ type ServerConfig struct {
 	// nothing.
 	Initialized func(ctx context.Context, ask AskFunc)
 	Logger      *slog.Logger // nil: nothing is logged
+}
+
+// ServerResource is one resource of a [Server].
+type ServerResource struct {
+	URI, Name, MimeType string
+	Text                string
 }
 
 // Server answers MCP requests in both eras. It keeps no state about callers but
@@ -324,7 +333,11 @@ func rest(object []byte) []byte {
 
 // describe appends what the server says about itself.
 func (s *Server) describe(b []byte, info string) []byte {
-	b = member(b, "capabilities", []byte(`{"tools":{"listChanged":true},"logging":{}}`))
+	can := `{"tools":{"listChanged":true},"logging":{}}`
+	if len(s.cfg.Resources) > 0 {
+		can = `{"tools":{"listChanged":true},"resources":{},"logging":{}}`
+	}
+	b = member(b, "capabilities", []byte(can))
 	id := append(text(text([]byte{'{'}, "name", s.cfg.Name), "version", s.cfg.Version), '}')
 	if info != "" {
 		b = member(b, info, id)
@@ -344,6 +357,10 @@ func (c *serverConn) common(ctx context.Context, r *jsonrpc.Request, meta []byte
 		return c.s.list(r.Params, modern)
 	case "tools/call":
 		return c.call(ctx, r, meta, modern)
+	case "resources/list", "resources/templates/list", "resources/read":
+		if len(c.s.cfg.Resources) > 0 {
+			return c.s.resource(r, modern)
+		}
 	}
 	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found: %s", r.Method)
 }

@@ -100,7 +100,7 @@ func (a *app) hostConfig(ctx context.Context, o opening) (host.Config, error) {
 		o.model = a.findModel(ctx, cfg, o)
 	}
 	return host.Config{Config: cfg, Home: a.home, Model: o.model, Record: o.record, Replay: o.replay, Resumed: o.resumed,
-		LookupEnv: a.lookupEnv, Version: version().Version, Logger: a.logger(cfg), Brief: !o.lasting, Live: o.live || o.adhoc.given(),
+		LookupEnv: a.lookupEnv, Version: version().Version, Logger: a.logger(cfg), Brief: !o.lasting, Reading: !o.connect, Live: o.live || o.adhoc.given(),
 		Attended: a.canAsk() || a.wait || o.lasting}, nil
 }
 

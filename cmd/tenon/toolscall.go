@@ -272,12 +272,18 @@ func (a *app) printResult(name string, r *tenon.Result) error {
 		if failed != nil {
 			return failed
 		}
+		said := []string{}
 		for _, c := range r.Content {
-			if c.Type != tenon.ContentText {
+			if c.Type == tenon.ContentText || c.Type == tenon.ContentResource && c.Text != "" && c.Data == "" {
+				said = append(said, c.Text)
+			} else {
 				a.hint("%s", contentNote(c))
 			}
 		}
-		return a.printText(r.Text())
+		if len(r.Content) == 0 {
+			return a.printText(r.Text())
+		}
+		return a.printText(strings.Join(said, "\n"))
 	case formatJSONL:
 		raw, err := encodeJSON(r)
 		if err != nil {

@@ -128,6 +128,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	srv, err := mcp.NewServer(mcp.ServerConfig{Initialized: initialized,
 		Name: "tenon-testserver", Version: "1", PageSize: o.PageSize, Tools: s.tools(),
+		Resources: []mcp.ServerResource{{URI: "test://a", Name: "a", MimeType: "text/plain", Text: "what is in a"}},
 		NoLegacy: o.Era == "modern", NoModern: o.Era == "legacy" || o.Fail == "initialize", Observe: s.observe,
 	})
 	if err != nil {

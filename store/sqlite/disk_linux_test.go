@@ -170,6 +170,17 @@ func TestReadOnly(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+	log, err := Open(t.Context(), Config{Path: filepath.Join(dir, "log.db"), Brief: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.closeDBs() }) // the process does not end here
+	if err := errors.Join(log.PutSession(t.Context(), tenon.Session{ID: "s"}), log.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "log.db-wal")); err != nil || info.Size() == 0 {
+		t.Fatalf("no log is left: %v", err)
+	}
 	cmd := childCommand(t.Context(), t, "refuse", filepath.Join(dir, "tenon.db"), 0)
 	cmd.SysProcAttr = ownMounts()
 	out, err := cmd.CombinedOutput()
@@ -201,5 +212,37 @@ func refuseChild(path string) error {
 			return fmt.Errorf("%s: the error says not enough: %w", p, err)
 		}
 	}
+	for _, p := range []string{path, filepath.Join(dir, "log.db")} {
+		if err := readChild(p); err != nil {
+			return fmt.Errorf("%s: %w", p, err)
+		}
+	}
+	if s, err := Open(context.Background(), Config{Path: filepath.Join(dir, "new.db"), Reading: true}); err == nil {
+		_ = s.Close()
+		return errors.New("a store that is not there was opened")
+	}
 	return nil
+}
+
+// readChild reads a store that cannot be written, and tries to write it.
+func readChild(path string) error {
+	ctx := context.Background()
+	s, err := Open(ctx, Config{Path: path, Reading: true, Brief: true})
+	if err != nil {
+		return err
+	}
+	list, err := s.Sessions(ctx, store.SessionFilter{})
+	if err != nil || len(list) != 1 || list[0].ID != "s" {
+		return fmt.Errorf("sessions %+v, %w", list, err)
+	}
+	if held, err := s.Held("r"); err != nil || held {
+		return fmt.Errorf("held %t, %w", held, err)
+	}
+	if err := s.PutSession(ctx, tenon.Session{ID: "t"}); tenon.ErrorCode(err) != tenon.CodeStore || !strings.Contains(err.Error(), "--home") {
+		return fmt.Errorf("a write: %w", err)
+	}
+	if _, _, err := s.Acquire("r"); tenon.ErrorCode(err) != tenon.CodeStore {
+		return fmt.Errorf("a lease: %w", err)
+	}
+	return s.Close()
 }

@@ -4,6 +4,9 @@ import "github.com/tenonhq/tenon"
 
 // Acquire implements [store.Leases].
 func (s *Store) Acquire(run string) (release func(), ok bool, err error) {
+	if s.leases == nil {
+		return nil, false, tenon.Errorf(tenon.CodeStore, "store %s: it cannot be written, so that nothing works on run %s; choose another place with --home", s.path, run)
+	}
 	release, ok, err = s.leases.acquire(run)
 	if err != nil {
 		return nil, false, tenon.Errorf(tenon.CodeStore, "store %s: no lease of run %s: %w; leases need a local disk", s.path, run, err)
@@ -13,6 +16,9 @@ func (s *Store) Acquire(run string) (release func(), ok bool, err error) {
 
 // Held implements [store.Leases].
 func (s *Store) Held(run string) (bool, error) {
+	if s.leases == nil {
+		return false, nil // who works on it does so elsewhere: there is no way to look
+	}
 	held, err := s.leases.held(run)
 	if err != nil {
 		return false, tenon.Errorf(tenon.CodeStore, "store %s: no look at the lease of run %s: %w", s.path, run, err)

@@ -28,6 +28,9 @@ type Config struct {
 	// does. One connection then reads and writes, and Close leaves it to the
 	// system once everything is written.
 	Brief bool
+	// Reading says that the caller only looks. A store that is there and cannot be
+	// written is opened all the same then, and every write ends with code store.
+	Reading bool
 }
 
 // Store is an open store. It is safe for concurrent use.
@@ -64,7 +67,14 @@ const readers = 4
 // Open opens a store, or makes an empty one. The file is readable by its owner
 // only (mode 0600). Errors: invalid (no path), store (with what to do).
 func Open(ctx context.Context, c Config) (*Store, error) {
-	return open(ctx, c, migrations, true)
+	s, err := open(ctx, c, migrations, true)
+	if err != nil && c.Reading && tenon.ErrorCode(err) == tenon.CodeStore {
+		if r, rerr := openReading(ctx, c); rerr == nil {
+			r.log.Warn("the store cannot be written; it is shown as it is", "path", r.path)
+			return r, nil
+		} // err says more
+	}
+	return s, err
 }
 
 // open opens a store that has seen the given migrations. Full says that these
@@ -155,7 +165,11 @@ func (s *Store) firstConn(ctx context.Context) (*sql.Conn, error) {
 }
 
 func connect(path string, conns int, pragmas ...string) (*sql.DB, error) {
-	q := url.Values{"_pragma": append([]string{"busy_timeout(5000)"}, pragmas...)}
+	return connectWith(path, conns, url.Values{"_pragma": append([]string{"busy_timeout(5000)"}, pragmas...)})
+}
+
+// connectWith opens a file with parameters of SQLite's URI.
+func connectWith(path string, conns int, q url.Values) (*sql.DB, error) {
 	p := filepath.ToSlash(path)
 	if !strings.HasPrefix(p, "/") {
 		p = "/" + p // C:/…
@@ -203,7 +217,10 @@ func (s *Store) closeDBs() error {
 			errs = append(errs, db.Close())
 		}
 	}
-	if err := errors.Join(append(errs, s.leases.close())...); err != nil {
+	if s.leases != nil {
+		errs = append(errs, s.leases.close())
+	}
+	if err := errors.Join(errs...); err != nil {
 		return storeError(s.path, "close", err)
 	}
 	return nil

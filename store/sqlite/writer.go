@@ -47,6 +47,9 @@ func (s *Store) submit(ctx context.Context, do func(*writer) error) error {
 		return closedError(s)
 	default:
 	}
+	if s.writer == nil {
+		return tenon.Errorf(tenon.CodeStore, "store %s: it cannot be written, and was opened to be read; choose another place with --home", s.path)
+	}
 	if s.turn != nil {
 		return s.submitHere(ctx, do)
 	}

@@ -1,0 +1,40 @@
+package mcp
+
+import "github.com/tenonhq/tenon/jsonrpc"
+
+// codeNoResource says that there is no such resource (MCP 2025-06-18, resources; later
+// versions say invalid params).
+const codeNoResource = -32002
+
+// resource answers what is asked about resources.
+func (s *Server) resource(r *jsonrpc.Request, modern bool) ([]byte, error) {
+	b := []byte{'{'}
+	if modern { // nobody need keep what is as near as this
+		b = append(b, `"ttlMs":0,"cacheScope":"public"`...)
+	}
+	switch r.Method {
+	case "resources/list":
+		list := []byte{'['}
+		for i, x := range s.cfg.Resources {
+			if i > 0 {
+				list = append(list, ',')
+			}
+			list = append(text(text(text(append(list, '{'), "uri", x.URI), "name", x.Name), "mimeType", x.MimeType), '}')
+		}
+		return append(member(b, "resources", append(list, ']')), '}'), nil
+	case "resources/templates/list":
+		return append(member(b, "resourceTemplates", []byte("[]")), '}'), nil
+	}
+	uri, _ := jsonrpc.String(jsonrpc.Field(r.Params, "uri"))
+	for _, x := range s.cfg.Resources {
+		if x.URI == uri {
+			one := append(text(text(text([]byte("[{"), "uri", x.URI), "mimeType", x.MimeType), "text", x.Text), "}]"...)
+			return append(member(b, "contents", one), '}'), nil
+		}
+	}
+	code := codeNoResource
+	if modern {
+		code = jsonrpc.CodeInvalidParams
+	}
+	return nil, jsonrpc.Errorf(code, "there is no resource %q", uri)
+}
