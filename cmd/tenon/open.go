@@ -27,6 +27,7 @@ type opening struct {
 	adhoc   *adhoc         // servers of the command line
 	loaded  *config.Config // a configuration that is there already
 	live    bool           // servers are asked for their tools, whatever is known of them
+	reads   bool           // nothing is written into the store, although connect is set
 	connect bool           // servers will be started: a configuration that was only found needs consent
 	asks    string         // a question will be asked: where no model is configured, one is looked for
 	agent   string
@@ -100,7 +101,7 @@ func (a *app) hostConfig(ctx context.Context, o opening) (host.Config, error) {
 		o.model = a.findModel(ctx, cfg, o)
 	}
 	return host.Config{Config: cfg, Home: a.home, Model: o.model, Record: o.record, Replay: o.replay, Resumed: o.resumed,
-		LookupEnv: a.lookupEnv, Version: version().Version, Logger: a.logger(cfg), Brief: !o.lasting, Reading: !o.connect, Live: o.live || o.adhoc.given(),
+		LookupEnv: a.lookupEnv, Version: version().Version, Logger: a.logger(cfg), Brief: !o.lasting, Reading: !o.connect || o.reads, Live: o.live || o.adhoc.given(),
 		Attended: a.canAsk() || a.wait || o.lasting}, nil
 }
 
