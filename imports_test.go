@@ -79,6 +79,7 @@ var homes = map[string][]string{
 	"modernc.org/sqlite":              {"store/sqlite"},                           //
 	"golang.org/x/sys":                {"store/sqlite", "transport", "cmd/tenon"}, // the operating system: locks, process groups
 	"golang.org/x/term":               {"cmd/tenon"},
+	"golang.org/x/text":               {"transport"},                            // character encodings of servers that speak no UTF-8
 	"github.com/google/go-cmp":        {"store/storetest", "engine/enginetest"}, // the suites are tests in packages of their own
 }
 

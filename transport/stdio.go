@@ -29,6 +29,8 @@ type StdioConfig struct {
 	Env []string
 	// MaxMessage bounds one message in bytes; 0: [DefaultMaxMessage].
 	MaxMessage int
+	// Encoding is that of stdin and stdout, see [Encoded]; "": UTF-8.
+	Encoding string
 	// Stderr is called with each line that the process writes to stderr, cut at
 	// 8 KiB, from one goroutine. It should not block for long. Nil: only the
 	// last 64 KiB are kept.
@@ -74,6 +76,10 @@ func DialStdio(ctx context.Context, cfg StdioConfig) (*Stdio, error) {
 	if err != nil {
 		return nil, err
 	}
+	code, err := encodingOf(cfg.Encoding)
+	if err != nil {
+		return nil, err
+	}
 	var pipes [3][2]*os.File
 	for i := range pipes {
 		r, w, err := os.Pipe()
@@ -103,7 +109,8 @@ func DialStdio(ctx context.Context, cfg StdioConfig) (*Stdio, error) {
 		return nil, tenon.Errorf(tenon.CodeUnreachable, "command '%s' cannot be started: %w", cfg.Command, cause(err))
 	}
 	s.wg.Go(s.drain)
-	s.Lines = NewLines(&outlived{f: s.stdout}, s.stdin, cfg.MaxMessage)
+	r, w := recode(code, &outlived{f: s.stdout}, s.stdin)
+	s.Lines = NewLines(r, w, cfg.MaxMessage)
 	return s, nil
 }
 
