@@ -108,7 +108,7 @@ func (k *checker) known(kind string) string {
 }
 
 var (
-	stdioKeys = []string{"command", "args", "cwd", "env", "env_file", "inherit_env"}
+	stdioKeys = []string{"command", "args", "cwd", "env", "env_file", "inherit_env", "encoding"}
 	httpKeys  = []string{"url", "headers", "auth", "sse_read_timeout", "terminate_on_close"}
 )
 
@@ -154,6 +154,9 @@ func (k *checker) server(p, name string, s servers.Config) {
 			k.command(p+".command", []string{s.Command})
 		}
 		k.files(p, name, s)
+		if s.Encoding != "" && !servers.IsEncoding(s.Encoding) {
+			k.bad(p+".encoding", "some are utf-8, latin-1, utf-16le, windows-1252, shift_jis", "'%s' is not the label of a character encoding", s.Encoding)
+		}
 	} else {
 		other = stdioKeys
 		switch transport {
@@ -168,6 +171,9 @@ func (k *checker) server(p, name string, s servers.Config) {
 		if k.has(p + "." + key) {
 			k.add(k.keyed[p+"."+key], p+"."+key, fmt.Sprintf("'%s' has no effect for %s transport", key, transport), "")
 		}
+	}
+	if s.Share && s.Lifecycle == servers.LifecyclePerCall {
+		k.add(k.keyed[p+".share"], p+".share", "'share' has no effect with lifecycle per_call", "each call has a connection of its own")
 	}
 	for _, v := range k.order[p+".env"] {
 		if strings.ContainsAny(v, "=\x00") || v == "" {

@@ -50,11 +50,10 @@ var bounds = map[string][2]float64{
 // come with later versions. They are errors, like unknown ones, because a key
 // that does nothing would be a broken promise.
 var laterKeys = map[string][]string{
-	"config.Config": {"tool_tables", "engine"},
-	"servers.Config": {"encoding", "prompts_as_tools", "share",
-		"is_retrieval", "registry_name"},
-	"catalog.Tool": {"path"},
-	"policy.URLs":  {"allow_private"},
+	"config.Config":  {"tool_tables", "engine"},
+	"servers.Config": {"prompts_as_tools", "is_retrieval", "registry_name"},
+	"catalog.Tool":   {"path"},
+	"policy.URLs":    {"allow_private"},
 	"agent.Config": {"data_inputs", "data_message_prefix",
 		"history", "errors", "response_format"},
 	"config.Store":     {"dsn", "audit", "redact"},

@@ -109,7 +109,8 @@ type Host struct {
 	rules    *policy.Rules
 	policy   string // digest of the rules
 	servers  map[string]*servers.Server
-	reaper   transport.Reaper         // of the servers' processes
+	reaper   transport.Reaper // of the servers' processes
+	pool     servers.Pool
 	toolsets map[string]tenon.Toolset // the servers and the caller's own
 	models   *models
 	cassette cassette
@@ -203,7 +204,7 @@ func (h *Host) openServers() error {
 			continue
 		}
 		s := servers.New(name, entry, servers.Options{LookupEnv: h.cfg.LookupEnv, Version: h.cfg.Version, Logger: h.log,
-			Cache: kept, Logs: kept, Live: h.cfg.Live, Reaper: &h.reaper,
+			Cache: kept, Logs: kept, Live: h.cfg.Live, Reaper: &h.reaper, Pool: &h.pool,
 			Vault: vault, Learned: h.redactor.Add,
 			// A secret is read when the server that uses it starts, so that one
 			// that is missing harms no other server.

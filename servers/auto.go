@@ -17,7 +17,7 @@ import (
 // find connects to a URL over what answers there: Streamable HTTP in either era,
 // the older HTTP+SSE, plain JSON-RPC. What was found is tried alone the next
 // time.
-func (s *Server) find(ctx context.Context, cfg Config, client mcp.ClientConfig, attempt int) (*mcp.Client, error) {
+func (s *Server) find(ctx context.Context, cfg Config, client mcp.ClientConfig, attempt int, on listener) (*mcp.Client, error) {
 	s.mu.Lock()
 	known := s.found
 	s.mu.Unlock()
@@ -30,7 +30,7 @@ func (s *Server) find(ctx context.Context, cfg Config, client mcp.ClientConfig, 
 	var first error
 	for i := 0; i < len(order); i++ {
 		kind := order[i]
-		c, err := s.try(ctx, cfg, client, kind, attempt)
+		c, err := s.try(ctx, cfg, client, kind, attempt, on)
 		if err == nil {
 			s.mu.Lock()
 			s.found = kind
@@ -63,9 +63,9 @@ func (s *Server) find(ctx context.Context, cfg Config, client mcp.ClientConfig, 
 }
 
 // try connects over one transport.
-func (s *Server) try(ctx context.Context, cfg Config, client mcp.ClientConfig, kind string, attempt int) (*mcp.Client, error) {
+func (s *Server) try(ctx context.Context, cfg Config, client mcp.ClientConfig, kind string, attempt int, on listener) (*mcp.Client, error) {
 	cfg.Transport = kind
-	client.Dial = func(ctx context.Context) (mcp.Stream, error) { return s.stream(ctx, cfg, attempt) }
+	client.Dial = func(ctx context.Context) (mcp.Stream, error) { return s.stream(ctx, cfg, attempt, on) }
 	if kind == TransportSSE {
 		client.Protocol = legacyOf(client.Protocol)
 	}

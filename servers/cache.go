@@ -30,7 +30,7 @@ const maxCatalogue = 8 << 20
 // key tells the configurations apart whose tools may differ. It is a digest,
 // because it is made of values that may be secret.
 func (c Config) key() string {
-	b, err := json.Marshal([]any{c.Transport, c.Protocol, c.Command, c.Args, c.Cwd, c.Env, c.EnvFile, c.URL, c.Headers, c.Auth.Type, c.Auth.Header, c.Settings})
+	b, err := json.Marshal([]any{c.Transport, c.Protocol, c.Command, c.Args, c.Cwd, c.Env, c.EnvFile, c.Encoding, c.URL, c.Headers, c.Auth.Type, c.Auth.Header, c.Settings})
 	if err != nil {
 		return "" // cannot be: all of it is text
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers/oauth"
+	"github.com/tenonhq/tenon/transport"
 )
 
 // The transports of a server.
@@ -94,6 +95,9 @@ type Config struct {
 	// stdio: variables that pass from our environment to the process.
 	InheritEnv []string `yaml:"inherit_env" default:"[PATH, HOME, USER, LANG, TMPDIR]"`
 
+	// stdio: character encoding of the process's stdin and stdout, a label of the WHATWG Encoding Standard such as latin-1, utf-16le or shift_jis.
+	Encoding string `yaml:"encoding" default:"utf-8"`
+
 	// All but stdio: address of the MCP endpoint.
 	URL string `yaml:"url"`
 	// All but stdio: headers sent with every request; over websocket with the upgrade.
@@ -120,6 +124,8 @@ type Config struct {
 	RequestTimeout time.Duration `yaml:"request_timeout" default:"60s"`
 	// lazy: connected at the first use; eager: when tools are first needed; per_call: a connection for each call.
 	Lifecycle string `yaml:"lifecycle" enum:"lazy,eager,per_call" default:"lazy"`
+	// true: entries with equal settings that say so use one connection, and one process. Not with per_call.
+	Share bool `yaml:"share" default:"false"`
 	// cached: the tools that were listed the last time are offered without starting the server, and are listed again once it is used; live: always listed before the first turn.
 	Discover string `yaml:"discover" enum:"cached,live" default:"cached"`
 	// What follows when the process ends or the connection breaks. never: it stays away; on-failure: it is connected again, after a pause that grows to a minute; always: also after a process has ended without an error.
@@ -204,6 +210,9 @@ func (c Config) WithDefaults() Config {
 	if c.Protocol == "" {
 		c.Protocol = ProtocolAuto
 	}
+	if c.Encoding == "" {
+		c.Encoding = "utf-8"
+	}
 	if c.Lifecycle == "" {
 		c.Lifecycle = LifecycleLazy
 	}
@@ -273,6 +282,9 @@ func (c Config) InferTransport() string {
 	}
 	return ""
 }
+
+// IsEncoding reports whether a label is one that `encoding` may have.
+func IsEncoding(label string) bool { return transport.IsEncoding(label) }
 
 // IsEnabled reports whether the entry is in use.
 func (c Config) IsEnabled() bool { return c.Enabled == nil || *c.Enabled }

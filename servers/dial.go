@@ -17,12 +17,12 @@ import (
 type dialed struct {
 	conn     connection
 	protocol string
+	found    string // what transport auto found
 	identity string
 	phases   []Phase
 }
 
-// dial connects once. The era that was found is remembered, so that the next
-// connection need not ask again.
+// dial connects once, or joins a connection that is there already.
 func (s *Server) dial(ctx context.Context) (*dialed, error) {
 	cfg := s.cfg
 	if s.opts.Resolve != nil {
@@ -32,19 +32,28 @@ func (s *Server) dial(ctx context.Context) (*dialed, error) {
 		}
 		cfg = resolved.WithDefaults()
 	}
+	if s.cfg.Share && s.opts.Pool != nil && !s.single {
+		return s.opts.Pool.dial(ctx, s, cfg)
+	}
+	return s.dialAs(ctx, cfg, s)
+}
+
+// dialAs makes a connection; on is told what comes beside answers. The era that was
+// found is remembered, so that the next connection need not ask again.
+func (s *Server) dialAs(ctx context.Context, cfg Config, on listener) (*dialed, error) {
 	s.mu.Lock()
 	protocol, attempt := s.protocol, s.status.Starts
 	s.mu.Unlock()
 	if cfg.Protocol != ProtocolAuto {
 		protocol = cfg.Protocol
 	}
-	c, err := s.open(ctx, cfg, protocol, attempt)
+	c, err := s.open(ctx, cfg, protocol, attempt, on)
 	if tenon.ErrorCode(err) == tenon.CodeProtocol && protocol != "" && cfg.Protocol == ProtocolAuto && ctx.Err() == nil {
 		// What was remembered does not hold any more.
 		s.mu.Lock()
 		s.found = ""
 		s.mu.Unlock()
-		c, err = s.open(ctx, cfg, "", attempt)
+		c, err = s.open(ctx, cfg, "", attempt, on)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,29 +63,29 @@ func (s *Server) dial(ctx context.Context) (*dialed, error) {
 	}
 	info := c.Info()
 	s.protocol, s.status.Found = info.Protocol, s.found
-	return &dialed{conn: c, protocol: info.Protocol, identity: strings.TrimSpace(info.Name + " " + info.Version), phases: phases(info.Steps)}, nil
+	return &dialed{conn: c, protocol: info.Protocol, found: s.found, identity: strings.TrimSpace(info.Name + " " + info.Version), phases: phases(info.Steps)}, nil
 }
 
 // open makes an MCP client over the configured transport.
-func (s *Server) open(ctx context.Context, cfg Config, protocol string, attempt int) (*mcp.Client, error) {
+func (s *Server) open(ctx context.Context, cfg Config, protocol string, attempt int, on listener) (*mcp.Client, error) {
 	client := mcp.ClientConfig{
-		Dial:           func(ctx context.Context) (mcp.Stream, error) { return s.stream(ctx, cfg, attempt) },
+		Dial:           func(ctx context.Context) (mcp.Stream, error) { return s.stream(ctx, cfg, attempt, on) },
 		Protocol:       protocol,
 		Name:           "tenon",
 		Version:        s.opts.Version,
 		RequestTimeout: cfg.RequestTimeout,
 		Answers:        cfg.Answers(),
 		Step:           func(name string) { s.step(attempt, name) },
-		Notice:         s.notice,
+		Notice:         on.notice,
 		Settings:       cfg.settings(),
 		LogLevel:       cfg.LogLevel,
-		Changed:        s.changed,
-		Health:         s.health,
+		Changed:        on.changed,
+		Health:         on.health,
 		Logger:         s.log,
 	}
 	switch cfg.Transport {
 	case TransportAuto:
-		return s.find(ctx, cfg, client, attempt)
+		return s.find(ctx, cfg, client, attempt, on)
 	case TransportSSE:
 		client.Protocol = legacyOf(client.Protocol)
 	}
@@ -122,15 +131,12 @@ func phases(steps []mcp.Step) []Phase {
 }
 
 // stream opens the transport.
-func (s *Server) stream(ctx context.Context, cfg Config, attempt int) (mcp.Stream, error) {
+func (s *Server) stream(ctx context.Context, cfg Config, attempt int, on listener) (mcp.Stream, error) {
 	switch cfg.Transport {
 	case TransportStdio:
 		p, err := transport.DialStdio(ctx, transport.StdioConfig{
-			Command: cfg.Command, Args: cfg.Args, Dir: cfg.Cwd, Env: s.environ(cfg),
-			Stderr: func(line string) {
-				s.log.Debug("stderr", "line", clean(line))
-				s.journal.add("stderr", clean(line))
-			},
+			Command: cfg.Command, Args: cfg.Args, Dir: cfg.Cwd, Env: s.environ(cfg), Encoding: cfg.Encoding,
+			Stderr: on.said,
 			Logger: s.log, Reaper: s.opts.Reaper,
 		})
 		if err != nil {
@@ -212,6 +218,13 @@ var ranks = []string{"debug", "info", "notice", "warning", "error", "critical", 
 func isKept(level, least string) bool {
 	i := slices.Index(ranks, level)
 	return i < 0 || i >= slices.Index(ranks, least)
+}
+
+// said keeps a line that the server's process wrote to stderr.
+func (s *Server) said(line string) {
+	line = clean(line)
+	s.log.Debug("stderr", "line", line)
+	s.journal.add("stderr", line)
 }
 
 // notice logs what a server has to say.

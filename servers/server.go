@@ -38,6 +38,8 @@ type Options struct {
 	// Reaper ends the processes of servers, and what those have started, should ours
 	// die without closing them. Nil: nobody does.
 	Reaper *transport.Reaper
+	// Pool holds the connections of servers with `share`; nil: each has its own.
+	Pool *Pool
 	// Live asks the server for its tools in any case.
 	Live bool
 	// Changed is called, on a goroutine of the connection, after a server told

@@ -110,6 +110,9 @@ func (s *Server) suspect(c *link, err error) {
 		return
 	}
 	s.forget(c, err)
+	if m, ok := c.connection.(*member); ok {
+		m.leave()
+	}
 	s.wg.Go(func() {
 		done := make(chan struct{})
 		s.wg.Go(func() { c.users.Wait(); close(done) })

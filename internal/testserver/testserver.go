@@ -38,6 +38,7 @@ import (
 type Options struct {
 	Kind       string // how it is served: "" is stdio; http, sse, ws, jsonrpc
 	Addr       string // address, but for stdio
+	Encoding   string // of stdin and stdout
 	Bare       bool   // jsonrpc: results are bare objects, without content
 	Era        string // both, legacy, modern
 	Tools      int    // generated tools tool_0001 … instead of the built-in ones; below 0: those
@@ -72,6 +73,7 @@ func Parse(args []string, stderr io.Writer) (Options, error) {
 			return nil
 		})
 	}
+	f.StringVar(&o.Encoding, "encoding", "", "read stdin and write stdout in this character encoding")
 	f.BoolVar(&o.Bare, "bare", false, "with --jsonrpc: results are bare objects, such as {\"result\": 3}")
 	f.StringVar(&o.Era, "era", "both", "both, legacy or modern")
 	f.IntVar(&o.Tools, "tools", -1, "offer so many generated tools instead of the built-in ones")
@@ -251,10 +253,13 @@ func (s *server) observe(ctx context.Context, method string, params []byte) erro
 // serveStdio serves one connection on stdin and stdout.
 func (s *server) serveStdio(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	s.count(func(st *Stats) { st.Connections++ })
-	out := stdout
+	stdin, out, err := transport.Encoded(s.o.Encoding, stdin, stdout)
+	if err != nil {
+		return err
+	}
 	if s.o.Garbage {
-		out = &noisy{w: stdout}
-		_, _ = io.WriteString(stdout, "Welcome to the test server\n{\"half\": \n\n")
+		out = &noisy{w: out}
+		_, _ = io.WriteString(out, "Welcome to the test server\n{\"half\": \n\n")
 	}
 	lines := transport.NewLines(stdin, out, 0)
 	defer func() { _ = lines.Close() }()
@@ -262,7 +267,7 @@ func (s *server) serveStdio(ctx context.Context, stdin io.Reader, stdout io.Writ
 	if s.fault != nil {
 		stream = newHostile(lines, s.fault, &pipeWire{w: out})
 	}
-	err := s.srv.Serve(ctx, stream)
+	err = s.srv.Serve(ctx, stream)
 	if s.deaf {
 		time.Sleep(time.Hour)
 	}

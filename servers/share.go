@@ -1,0 +1,269 @@
+package servers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/mcp"
+)
+
+// Pool holds the connections of servers whose entries have `share: true`: entries
+// with equal settings use one. Each keeps its own state, filters and rules. The
+// zero value is ready; it is safe for concurrent use.
+type Pool struct {
+	mu    sync.Mutex
+	links map[string]*sharedLink // by what the settings come to
+}
+
+// sharedLink is one connection, and who uses it.
+type sharedLink struct {
+	pool  *Pool
+	key   string
+	ready chan struct{} // closed when d or err is set
+	d     *dialed
+	err   error
+
+	members []*Server // under the pool's lock
+}
+
+// listener is told what comes from a server beside answers.
+type listener interface {
+	notice(method string, params json.RawMessage)
+	changed(list string)
+	health(err error)
+	said(line string) // on stderr
+}
+
+// sharing tells settings apart that lead to different connections. Secrets are
+// part of it, so it is a digest.
+func (c Config) sharing() string {
+	b, err := json.Marshal([]any{c.key(), c.InheritEnv, c.Auth.Secret.Reveal(), c.Auth.ClientSecret.Reveal(), c.Auth.Grant, c.Auth.ClientID,
+		c.Auth.Scopes, c.Auth.Issuer, c.SSEReadTimeout, c.TerminateOnClose, c.LogLevel, c.Timeout, c.RequestTimeout,
+		c.Elicitation, c.Sampling, c.SamplingModel, c.SamplingLimits, c.Roots})
+	if err != nil {
+		return "" // cannot be: text and numbers
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// dial gives a server the connection of its settings, making it if there is none.
+func (p *Pool) dial(ctx context.Context, s *Server, cfg Config) (*dialed, error) {
+	key := cfg.sharing()
+	for {
+		p.mu.Lock()
+		l := p.links[key]
+		if l == nil {
+			l = &sharedLink{pool: p, key: key, ready: make(chan struct{}), members: []*Server{s}}
+			if p.links == nil {
+				p.links = map[string]*sharedLink{}
+			}
+			p.links[key] = l
+			p.mu.Unlock()
+			return l.make(ctx, s, cfg)
+		}
+		p.mu.Unlock()
+		select {
+		case <-l.ready:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if l.err != nil {
+			if errors.Is(l.err, context.Canceled) { // who tried was closed
+				continue
+			}
+			return nil, l.err
+		}
+		p.mu.Lock()
+		select {
+		case <-l.d.conn.Done():
+			l.drop()
+		default:
+		}
+		if p.links[key] == l {
+			l.members = append(l.members, s)
+			p.mu.Unlock()
+			s.mu.Lock()
+			s.protocol, s.found, s.status.Found = l.d.protocol, l.d.found, l.d.found
+			s.mu.Unlock()
+			return l.use(s), nil
+		}
+		p.mu.Unlock()
+	}
+}
+
+// make connects for the first member.
+func (l *sharedLink) make(ctx context.Context, s *Server, cfg Config) (*dialed, error) {
+	d, err := s.dialAs(ctx, cfg, l)
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	l.d, l.err = d, err
+	if err != nil {
+		l.drop()
+	}
+	close(l.ready)
+	if err != nil {
+		return nil, err
+	}
+	return l.use(s), nil
+}
+
+// drop keeps others from joining; the caller holds the pool's lock.
+func (l *sharedLink) drop() {
+	if l.pool.links[l.key] == l {
+		delete(l.pool.links, l.key)
+	}
+}
+
+// use makes the connection of one member, which it closes for itself alone.
+func (l *sharedLink) use(s *Server) *dialed {
+	d := *l.d
+	m := &member{l: l, s: s, closed: make(chan struct{}), done: make(chan struct{})}
+	conn := l.d.conn
+	m.wait.Go(func() {
+		select {
+		case <-conn.Done():
+		case <-m.closed:
+		}
+		close(m.done)
+	})
+	d.conn = m
+	return &d
+}
+
+// everybody returns the members now.
+func (l *sharedLink) everybody() []*Server {
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	return slices.Clone(l.members)
+}
+
+func (l *sharedLink) notice(method string, params json.RawMessage) {
+	for _, s := range l.everybody() {
+		s.notice(method, params)
+	}
+}
+
+func (l *sharedLink) changed(list string) {
+	for _, s := range l.everybody() {
+		s.changed(list)
+	}
+}
+
+func (l *sharedLink) health(err error) {
+	for _, s := range l.everybody() {
+		s.health(err)
+	}
+}
+
+func (l *sharedLink) said(line string) {
+	for _, s := range l.everybody() {
+		s.said(line)
+	}
+}
+
+// member is a shared connection as one server has it.
+type member struct {
+	l      *sharedLink
+	s      *Server
+	once   sync.Once
+	closed chan struct{}
+	done   chan struct{}
+	wait   sync.WaitGroup
+}
+
+// Close gives the connection up; the last one to do so ends it.
+func (m *member) Close() (err error) {
+	m.once.Do(func() {
+		close(m.closed)
+		m.wait.Wait()
+		l := m.l
+		l.pool.mu.Lock()
+		if i := slices.Index(l.members, m.s); i >= 0 {
+			l.members = slices.Delete(l.members, i, i+1)
+		}
+		last := len(l.members) == 0
+		if last {
+			l.drop()
+		}
+		l.pool.mu.Unlock()
+		if last {
+			err = l.d.conn.Close()
+		}
+	})
+	return err
+}
+
+// leave has the next one make a connection of its own.
+func (m *member) leave() {
+	m.l.pool.mu.Lock()
+	m.l.drop()
+	m.l.pool.mu.Unlock()
+}
+
+func (m *member) Done() <-chan struct{} { return m.done }
+
+func (m *member) Err() error {
+	select {
+	case <-m.l.d.conn.Done():
+		return m.l.d.conn.Err()
+	default:
+		return io.EOF
+	}
+}
+
+// with ends what is under way when the member closes.
+func (m *member) with(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(m.s.ctx, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+func (m *member) Tools(ctx context.Context) ([]tenon.Tool, error) {
+	ctx, cancel := m.with(ctx)
+	defer cancel()
+	return m.l.d.conn.Tools(ctx)
+}
+
+func (m *member) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) {
+	ctx, cancel := m.with(ctx)
+	defer cancel()
+	return m.l.d.conn.Call(ctx, c)
+}
+
+func (m *member) Prompts(ctx context.Context) ([]mcp.Prompt, error) {
+	ctx, cancel := m.with(ctx)
+	defer cancel()
+	return m.l.d.conn.Prompts(ctx)
+}
+
+func (m *member) Resources(ctx context.Context) ([]mcp.Resource, error) {
+	ctx, cancel := m.with(ctx)
+	defer cancel()
+	return m.l.d.conn.Resources(ctx)
+}
+
+func (m *member) Prompt(ctx context.Context, name string, args map[string]string) (json.RawMessage, error) {
+	ctx, cancel := m.with(ctx)
+	defer cancel()
+	return m.l.d.conn.Prompt(ctx, name, args)
+}
+
+func (m *member) Read(ctx context.Context, uri string) ([]tenon.Content, error) {
+	ctx, cancel := m.with(ctx)
+	defer cancel()
+	return m.l.d.conn.Read(ctx, uri)
+}
+
+var (
+	_ listener   = (*Server)(nil)
+	_ listener   = (*sharedLink)(nil)
+	_ connection = (*member)(nil)
+)
