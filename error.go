@@ -50,6 +50,11 @@ func (e *Error) Error() string { return e.Message }
 // Unwrap returns the cause, or nil.
 func (e *Error) Unwrap() error { return e.Err }
 
+// ErrClosing is the cause ([context.Cause]) why the context of a step ends whose
+// process goes away, while another one may go on with it. What a server has under
+// way should then not be cancelled.
+var ErrClosing = errors.New("the process is closing; another one may go on")
+
 // Errorf returns an [Error] of the given code. The format works as in
 // fmt.Errorf, %w included; the data of an [Error] that is wrapped is kept.
 func Errorf(code Code, format string, args ...any) *Error {

@@ -130,6 +130,9 @@ type Progress struct {
 type InputRequired struct {
 	Requests json.RawMessage `json:"requests,omitempty"` // object: key → {method, params}
 	State    string          `json:"state,omitempty"`    // opaque; goes back byte for byte
+	// Resume says that the call is at work already and that to make it again with
+	// State only asks after it: that is safe at any time, in any process.
+	Resume bool `json:"resume,omitempty"`
 }
 
 // InputAnswer is the answer to an [InputRequired].

@@ -184,6 +184,9 @@ type ToolCommand struct {
 	View      *View              `json:"view,omitempty"`  // of KindSearch: among what it finds
 	Cost      tenon.USD          `json:"cost,omitempty"`
 	Cache     *Caching           `json:"cache,omitempty"`
+	// Resume says that the call is at work already, and this asks after it; see
+	// [tenon.InputRequired.Resume].
+	Resume bool `json:"resume,omitempty"`
 }
 
 // Outcome is how a tool call ended.

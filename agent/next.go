@@ -126,10 +126,11 @@ func (s *State) nextCalls() []tenon.Command {
 }
 
 func (c *call) command(b Budgets, v *View) tenon.Command {
-	return tenon.Command{Step: c.step, Kind: CommandTool, Idempotent: c.decision.Idempotent, After: c.delay,
+	resume := c.asked != nil && c.asked.Resume
+	return tenon.Command{Step: c.step, Kind: CommandTool, Idempotent: c.decision.Idempotent || resume, After: c.delay,
 		Data: mustJSON(ToolCommand{Name: c.tool.Name, Server: c.decision.Server, Remote: c.decision.Remote,
 			Arguments: c.decision.Arguments, Timeout: c.decision.Timeout, Input: c.input, Budgets: b, Round: c.rounds, View: v,
-			Cost: c.decision.Cost, Cache: c.decision.Cache})}
+			Cost: c.decision.Cost, Cache: c.decision.Cache, Resume: resume})}
 }
 
 // needsTurn reports whether the call is to ask first when it may begin.

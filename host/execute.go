@@ -193,7 +193,7 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 		return []tenon.Event{{Step: a.Step, Kind: agent.EventResult, Data: encode(agent.Outcome{Result: result, Whole: whole, Duration: took})}}, nil
 	}
 	switch code := tenon.ErrorCode(err); {
-	case !a.Idempotent && (code == tenon.CodeUnknown || code == tenon.CodeTimeout):
+	case !a.Idempotent && (code == tenon.CodeUnknown || code == tenon.CodeTimeout), c.Resume && code == tenon.CodeUnknown:
 		return []tenon.Event{{Step: a.Step, Kind: tenon.EventUnknown, Data: encode(agent.Failure{Error: h.asError(err), Duration: took})}}, nil
 	case a.Idempotent && (code == tenon.CodeUnknown || code == tenon.CodeUnreachable):
 		return []tenon.Event{h.failed(a.Step, err, true, took)}, nil

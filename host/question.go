@@ -135,7 +135,7 @@ func (q *questioner) required(ctx context.Context, in *tenon.InputRequired) ([]t
 	if err != nil {
 		return nil, err
 	}
-	input := agent.Input{InputRequired: tenon.InputRequired{Requests: q.h.clean(in.Requests), State: in.State}}
+	input := agent.Input{InputRequired: tenon.InputRequired{Requests: q.h.clean(in.Requests), State: in.State, Resume: in.Resume}}
 	answered := map[string]json.RawMessage{}
 	answers := q.config.Answers()
 	open, by := 0, agent.ByPolicy

@@ -60,8 +60,8 @@ type Asker interface {
 }
 
 // capabilities declares what can be answered, and nothing else. Settings go along
-// as an experimental one; nil: there are none.
-func (a Answers) capabilities(settings []byte) []byte {
+// as an experimental one; nil: there are none. Extensions are those of the modern era.
+func (a Answers) capabilities(settings []byte, extensions ...string) []byte {
 	b := []byte{'{'}
 	if a.Form || a.URL {
 		modes := []byte{'{'}
@@ -78,6 +78,13 @@ func (a Answers) capabilities(settings []byte) []byte {
 	}
 	if a.Roots != nil {
 		b = member(b, "roots", []byte("{}"))
+	}
+	if len(extensions) > 0 {
+		all := []byte{'{'}
+		for _, e := range extensions {
+			all = member(all, e, []byte("{}"))
+		}
+		b = member(b, "extensions", append(all, '}'))
 	}
 	if settings != nil {
 		b = member(b, "experimental", append(member([]byte{'{'}, metaSettings, settings), '}'))

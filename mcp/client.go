@@ -35,6 +35,9 @@ type ClientConfig struct {
 	// Answers is what the server may ask for. During a call tenon.Call.Ask answers,
 	// else Asker. In the modern era the question is the call's result.
 	Answers Answers
+	// Tasks declares the Tasks extension of the modern era: a call may go on as a
+	// task, see [tenon.InputRequired.Resume].
+	Tasks bool
 	// Settings is an object that the server is told: as the experimental capability
 	// "tenon/config", in the modern era in _meta of each request. Nil: none.
 	Settings json.RawMessage

@@ -200,7 +200,11 @@ func describe(version string, result, server []byte) *Info {
 
 func (c *Client) modernMeta() []byte {
 	b := text(nil, metaVersion, Modern)
-	b = member(b, metaCapabilities, c.cfg.Answers.capabilities(nil))
+	var extensions []string
+	if c.cfg.Tasks {
+		extensions = append(extensions, ExtensionTasks)
+	}
+	b = member(b, metaCapabilities, c.cfg.Answers.capabilities(nil, extensions...))
 	b = member(b, metaClient, c.identity())
 	if c.cfg.Settings != nil {
 		b = member(b, metaSettings, c.cfg.Settings)

@@ -190,7 +190,8 @@ func checkHeaders(r *http.Request, m *jsonrpc.Message, version string) string {
 	if got := r.Header.Get("Mcp-Method"); got != "" && got != m.Method {
 		return "the header Mcp-Method differs from the method"
 	}
-	key := map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}[m.Method]
+	key := map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri",
+		"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId"}[m.Method]
 	if got := r.Header.Get("Mcp-Name"); key != "" && got != "" {
 		name, _ := jsonrpc.String(jsonrpc.Field(m.Params, key))
 		if plain, ok := transport.DecodeHeaderValue(got); !ok || plain != name {

@@ -101,7 +101,11 @@ type ServerConfig struct {
 	// initialized, with a way to ask it. Its context ends with the connection. Nil:
 	// nothing.
 	Initialized func(ctx context.Context, ask AskFunc)
-	Logger      *slog.Logger // nil: nothing is logged
+	// Extensions are declared to modern clients, by name. Extra answers their
+	// methods; nil: there are none.
+	Extensions []string
+	Extra      ExtraFunc
+	Logger     *slog.Logger // nil: nothing is logged
 }
 
 // ServerResource is one resource of a [Server].
@@ -109,6 +113,9 @@ type ServerResource struct {
 	URI, Name, MimeType string
 	Text                string
 }
+
+// ExtraFunc answers a method of an extension; params and _meta as they came.
+type ExtraFunc func(ctx context.Context, method string, params, meta json.RawMessage) (json.RawMessage, error)
 
 // Server answers MCP requests in both eras. It keeps no state about callers but
 // what a connection holds, so one Server serves any number of connections at
@@ -333,11 +340,18 @@ func rest(object []byte) []byte {
 
 // describe appends what the server says about itself.
 func (s *Server) describe(b []byte, info string) []byte {
-	can := `{"tools":{"listChanged":true},"logging":{}}`
+	can := []byte(`{"tools":{"listChanged":true},"logging":{}`)
 	if len(s.cfg.Resources) > 0 {
-		can = `{"tools":{"listChanged":true},"resources":{},"logging":{}}`
+		can = member(can, "resources", []byte("{}"))
 	}
-	b = member(b, "capabilities", []byte(can))
+	if len(s.cfg.Extensions) > 0 && info == "" {
+		all := []byte{'{'}
+		for _, e := range s.cfg.Extensions {
+			all = member(all, e, []byte("{}"))
+		}
+		can = member(can, "extensions", append(all, '}'))
+	}
+	b = member(b, "capabilities", append(can, '}'))
 	id := append(text(text([]byte{'{'}, "name", s.cfg.Name), "version", s.cfg.Version), '}')
 	if info != "" {
 		b = member(b, info, id)
@@ -361,6 +375,9 @@ func (c *serverConn) common(ctx context.Context, r *jsonrpc.Request, meta []byte
 		if len(c.s.cfg.Resources) > 0 {
 			return c.s.resource(r, modern)
 		}
+	}
+	if modern && c.s.cfg.Extra != nil {
+		return c.s.cfg.Extra(ctx, r.Method, r.Params, meta)
 	}
 	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found: %s", r.Method)
 }

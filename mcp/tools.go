@@ -148,8 +148,12 @@ func parseAnnotations(raw []byte) tenon.Annotations {
 // of the server has code tool_error and wraps the *jsonrpc.Error. Nothing is
 // ever sent twice, but for a call that was refused because the server had
 // forgotten the session, or because its headers were not those that the tool's
-// newest definition asks for.
+// newest definition asks for. A task (extension of 2026-07-28) is asked after when
+// the call is made again with the state that came for it.
 func (c *Client) Call(ctx context.Context, call tenon.Call) (*tenon.Result, error) {
+	if st := taskOf(call.Input); st != nil && c.cfg.Tasks && c.isModern() {
+		return c.task(ctx, call, st)
+	}
 	params := make([]byte, 0, len(call.Arguments)+len(call.Tool)+64)
 	params = text(params, "name", call.Tool)
 	args := call.Arguments
@@ -198,6 +202,9 @@ func (c *Client) Call(ctx context.Context, call tenon.Call) (*tenon.Result, erro
 	}
 	if c.isPlain() {
 		raw = dress(raw)
+	}
+	if kind := jsonrpc.Field(raw, "resultType"); c.cfg.Tasks && c.isModern() && string(kind) == `"task"` {
+		return newTask(raw)
 	}
 	r, err := ParseResult(raw, c.isModern())
 	if err != nil {

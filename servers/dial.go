@@ -77,6 +77,7 @@ func (s *Server) open(ctx context.Context, cfg Config, protocol string, attempt 
 		Answers:        cfg.Answers(),
 		Step:           func(name string) { s.step(attempt, name) },
 		Notice:         on.notice,
+		Tasks:          true,
 		Settings:       cfg.settings(),
 		LogLevel:       cfg.LogLevel,
 		Changed:        on.changed,

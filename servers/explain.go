@@ -86,6 +86,10 @@ func (s *Server) explain(tool string, err error) error {
 			text = fmt.Sprintf("tool '%s' was not called: %s %s; %s", tool, who, gone(err), s.look())
 		}
 	case tenon.CodeUnknown:
+		var task *mcp.TaskError
+		if errors.As(err, &task) {
+			break
+		}
 		// What to do about it says the one who knows whether it will be repeated.
 		text = fmt.Sprintf("the call of tool '%s' broke off: %s %s", tool, who, gone(err))
 	case tenon.CodeTimeout:

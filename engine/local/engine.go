@@ -38,7 +38,7 @@ type Config struct {
 type Engine struct {
 	c      Config
 	ctx    context.Context // ends with Close
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup // drivers and the watcher
 	doing  sync.WaitGroup // commands
 	hub    hub
@@ -69,7 +69,7 @@ func New(c Config) (*Engine, error) {
 		c.Grace = 3 * time.Second
 	}
 	e := &Engine{c: c, owned: map[string]*driver{}, kick: make(chan struct{}, 1)}
-	e.ctx, e.cancel = context.WithCancel(context.Background())
+	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	e.wg.Go(e.watchInbox)
 	return e, nil
 }
@@ -281,7 +281,7 @@ func (e *Engine) Close() error {
 	e.mu.Lock()
 	e.closed = true
 	e.mu.Unlock()
-	e.cancel()
+	e.cancel(tenon.ErrClosing)
 	e.wg.Wait()
 	ended := make(chan struct{})
 	go func() {

@@ -48,6 +48,7 @@ type Options struct {
 	Delay      time.Duration
 	CrashAfter int    // tools/call requests before the process ends with code 3; 0: never
 	Fail       string // a method, "discover-silent", "discover-exit", "exit", "silent"
+	Tasks      bool   // the Tasks extension and a tool that needs it
 	Garbage    bool   // lines that are no JSON
 	Fault      string // NAME or NAME@MOMENT, see --list-faults
 	ListFaults bool   // print them and end
@@ -84,6 +85,7 @@ func Parse(args []string, stderr io.Writer) (Options, error) {
 	f.DurationVar(&o.Delay, "delay", 0, "wait before every answer")
 	f.IntVar(&o.CrashAfter, "crash-after", 0, "end with code 3 at this call")
 	f.StringVar(&o.Fail, "fail", "", "a `fault`: a method that is answered with an error, discover-silent, discover-exit, silent, exit")
+	f.BoolVar(&o.Tasks, "tasks", false, "speak the Tasks extension, with a tool later that answers with tasks")
 	f.BoolVar(&o.Garbage, "garbage", false, "write lines that are no JSON to stdout")
 	f.StringVar(&o.Fault, "fault", "", "misbehave as `NAME` says, or NAME@connect, @list, @call; see --list-faults")
 	f.BoolVar(&o.ListFaults, "list-faults", false, "print the names of all faults, their transports and what they do")
@@ -115,7 +117,11 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if o.ListFaults {
 		return listFaults(stdout)
 	}
-	s := &server{o: o, stderr: stderr}
+	s := &server{o: o, stderr: stderr, tasks: map[string]*task{}}
+	ctx, cancel := context.WithCancel(ctx)
+	defer s.working.Wait()
+	defer cancel()
+	s.ctx = ctx
 	if o.Fault != "" {
 		if s.fault, err = choose(o.Fault); err != nil {
 			return err
@@ -128,7 +134,12 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if o.Ask != "" {
 		initialized = s.initialized
 	}
-	srv, err := mcp.NewServer(mcp.ServerConfig{Initialized: initialized,
+	var extra mcp.ExtraFunc
+	var extensions []string
+	if o.Tasks {
+		extra, extensions = s.asked, []string{mcp.ExtensionTasks}
+	}
+	srv, err := mcp.NewServer(mcp.ServerConfig{Initialized: initialized, Extra: extra, Extensions: extensions,
 		Name: "tenon-testserver", Version: "1", PageSize: o.PageSize, Tools: s.tools(),
 		Resources: []mcp.ServerResource{{URI: "test://a", Name: "a", MimeType: "text/plain", Text: "what is in a"}},
 		NoLegacy: o.Era == "modern", NoModern: o.Era == "legacy" || o.Fail == "initialize", Observe: s.observe,
@@ -157,9 +168,13 @@ type server struct {
 	post   func(http.ResponseWriter, *http.Request) // in place of the answer to a POST
 	deaf   bool                                     // goes on when stdin has ended
 
+	ctx     context.Context // ends with Run; that of tasks
+	working sync.WaitGroup  // tasks
+
 	mu      sync.Mutex
 	stats   Stats
 	counter int
+	tasks   map[string]*task // by id; nil: one that was lost
 }
 
 // Stats are the counts that --stats keeps.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/big"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,7 +76,7 @@ func (s *server) table() []entry {
 func (s *server) tools() []mcp.ServerTool {
 	var list []mcp.ServerTool
 	if s.o.Tools < 0 {
-		for _, e := range append(s.table(), s.askers()...) {
+		for _, e := range slices.Concat(s.table(), s.askers(), s.taskers()) {
 			list = append(list, s.tool(e))
 		}
 	}

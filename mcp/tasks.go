@@ -1,0 +1,250 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/jsonrpc"
+)
+
+// ExtensionTasks is the Tasks extension (2026-07-28): a server may answer
+// tools/call with a task, which the client asks after until it has ended.
+const ExtensionTasks = "io.modelcontextprotocol/tasks"
+
+// taskPrefix begins the state of a [tenon.InputRequired] that stands for a task.
+// What follows is a [taskState].
+const taskPrefix = "tenon/task:"
+
+// Bounds of a task.
+const (
+	firstPoll    = 250 * time.Millisecond // where the server does not say, doubled up to slowPoll
+	slowPoll     = 5 * time.Second
+	quickestPoll = 20 * time.Millisecond
+	slowestPoll  = time.Minute
+	ttlGrace     = time.Minute // beyond the time to live, for clocks and slow answers
+	pollTries    = 5           // failures in a row to ask after it
+	cancelTime   = 700 * time.Millisecond
+	maxTaskID    = 1024
+	maxAnswered  = 64 // questions of one task
+)
+
+// taskState is what is kept of a task between two attempts of its call. With it
+// any process can go on asking after the task.
+type taskState struct {
+	ID       string    `json:"id"`
+	Since    time.Time `json:"since"`              // when we were told of it, by our clock
+	Poll     int64     `json:"poll_ms,omitempty"`  // as the server wants it
+	Answered []string  `json:"answered,omitempty"` // keys of its questions
+}
+
+// newTask reads the result that stands for a task. The call goes on when it is
+// made again with the state: [tenon.InputRequired.Resume].
+func newTask(raw []byte) (*tenon.Result, error) {
+	st := taskState{Since: time.Now().UTC()}
+	st.ID, _ = jsonrpc.String(jsonrpc.Field(raw, "taskId"))
+	if st.ID == "" || len(st.ID) > maxTaskID {
+		return nil, tenon.Errorf(tenon.CodeProtocol, "tools/call gave a task without a usable taskId: %s", clip(raw))
+	}
+	st.Poll = pollOf(raw)
+	return &tenon.Result{Input: &tenon.InputRequired{State: st.String(), Resume: true}}, nil
+}
+
+// String is the state of an [tenon.InputRequired].
+func (st taskState) String() string {
+	b, err := json.Marshal(st)
+	if err != nil {
+		return taskPrefix // cannot be: texts and numbers
+	}
+	return taskPrefix + string(b)
+}
+
+// taskOf reads the state of a call that goes on, nil where it is none of a task.
+func taskOf(in *tenon.InputAnswer) *taskState {
+	if in == nil {
+		return nil
+	}
+	text, ok := strings.CutPrefix(in.State, taskPrefix)
+	st := new(taskState)
+	if !ok || json.Unmarshal([]byte(text), st) != nil || st.ID == "" {
+		return nil
+	}
+	return st
+}
+
+// pollOf is the server's pollIntervalMs, 0 for none.
+func pollOf(raw []byte) int64 {
+	var ms float64
+	if json.Unmarshal(jsonrpc.Field(raw, "pollIntervalMs"), &ms) != nil || ms <= 0 {
+		return 0
+	}
+	return int64(min(ms, float64(slowestPoll.Milliseconds())))
+}
+
+// task answers what a task wants to know and asks after it until it has ended, or
+// has a question. Who gives up has it cancelled.
+func (c *Client) task(ctx context.Context, call tenon.Call, st *taskState) (*tenon.Result, error) {
+	if len(call.Input.Responses) > 0 && string(call.Input.Responses) != "{}" {
+		params := member(text(nil, "taskId", st.ID), "inputResponses", call.Input.Responses)
+		if _, err := c.request(ctx, "tasks/update", params, nil, st.ID); err != nil {
+			return nil, c.taskFailed(ctx, st, "tasks/update", err)
+		}
+		jsonrpc.Fields(call.Input.Responses, func(k, _ []byte) bool {
+			st.Answered = append(st.Answered, string(k))
+			return true
+		})
+	}
+	said, told, failures := "", 0, 0
+	for pause := firstPoll; ; pause = min(2*pause, slowPoll) {
+		every := pause
+		if st.Poll > 0 {
+			every = max(time.Duration(st.Poll)*time.Millisecond, quickestPoll)
+		}
+		if !wait(ctx, every) {
+			return nil, c.taskFailed(ctx, st, "tasks/get", ctx.Err())
+		}
+		raw, err := c.request(ctx, "tasks/get", text(nil, "taskId", st.ID), nil, st.ID)
+		var rpc *jsonrpc.Error
+		if err != nil && ctx.Err() == nil && c.peer.Err() == nil && !errors.As(err, &rpc) && tenon.ErrorCode(err) != tenon.CodeAuth {
+			if failures++; failures < pollTries { // it only asks, so it may ask again
+				continue
+			}
+		}
+		if err != nil {
+			return nil, c.taskFailed(ctx, st, "tasks/get", err)
+		}
+		failures = 0
+		if st.Poll = pollOf(raw); st.Poll > 0 {
+			pause = firstPoll
+		}
+		status, _ := jsonrpc.String(jsonrpc.Field(raw, "status"))
+		message, _ := jsonrpc.String(jsonrpc.Field(raw, "statusMessage"))
+		if now := status + "\n" + message; now != said && call.Progress != nil && (status == "working" || status == "input_required") {
+			said = now
+			told++
+			call.Progress(tenon.Progress{Progress: float64(told), Message: strings.TrimSuffix("task "+status+": "+message, ": ")})
+		}
+		switch status {
+		case "working":
+			if st.isOver(raw) {
+				return nil, st.unknown("it is still at work although its time to live is over", nil)
+			}
+			continue
+		case "input_required":
+			r, err := st.asks(raw)
+			if r == nil && err == nil {
+				continue // answered already; the server is not so far
+			}
+			return r, err
+		}
+		return taskEnded(st, status, message, raw)
+	}
+}
+
+// taskEnded reads the task's outcome, which is that of the call.
+func taskEnded(st *taskState, status, message string, raw []byte) (*tenon.Result, error) {
+	switch status {
+	case "completed":
+		result := jsonrpc.Field(raw, "result")
+		if len(result) == 0 {
+			return nil, tenon.Errorf(tenon.CodeProtocol, "task %s is completed and has no result", clip([]byte(st.ID)))
+		}
+		r, err := ParseResult(result, false) // of the types that a call's result may have, this is complete
+		if err != nil {
+			return nil, err
+		}
+		return r, nil
+	case "failed":
+		var e jsonrpc.Error
+		if json.Unmarshal(jsonrpc.Field(raw, "error"), &e) != nil || e.Message == "" {
+			e.Message = strings.TrimSpace("the task failed. " + message)
+		}
+		return nil, &tenon.Error{Code: tenon.CodeTool, Message: fmt.Sprintf("%d: %s", e.Code, e.Message), Data: e.Data, Err: &e}
+	case "cancelled":
+		return nil, tenon.Errorf(tenon.CodeTool, "%s", strings.TrimSuffix("the server cancelled the task: "+message, ": "))
+	}
+	return nil, tenon.Errorf(tenon.CodeProtocol, "task %s has the status %s, which the extension does not know", clip([]byte(st.ID)), clip([]byte(status)))
+}
+
+// asks returns the questions of a task that were not answered yet, nil for none.
+func (st *taskState) asks(raw []byte) (*tenon.Result, error) {
+	requests := []byte{'{'}
+	n, object := 0, false
+	object = jsonrpc.Fields(jsonrpc.Field(raw, "inputRequests"), func(k, v []byte) bool {
+		if !slices.Contains(st.Answered, string(k)) {
+			n++
+			requests = member(requests, string(k), v)
+		}
+		return true
+	})
+	switch {
+	case !object:
+		return nil, tenon.Errorf(tenon.CodeProtocol, "task %s wants input and does not say which: %s", clip([]byte(st.ID)), clip(raw))
+	case n == 0:
+		return nil, nil
+	case len(st.Answered)+n > maxAnswered:
+		return nil, tenon.Errorf(tenon.CodeProtocol, "task %s has more than %d questions", clip([]byte(st.ID)), maxAnswered)
+	}
+	return &tenon.Result{Input: &tenon.InputRequired{Requests: append(requests, '}'), State: st.String(), Resume: true}}, nil
+}
+
+// isOver reports whether the task has lived longer than the server keeps it.
+func (st *taskState) isOver(raw []byte) bool {
+	var ms float64
+	if json.Unmarshal(jsonrpc.Field(raw, "ttlMs"), &ms) != nil || ms <= 0 || ms > 1e15 || st.Since.IsZero() {
+		return false
+	}
+	return time.Since(st.Since) > time.Duration(min(ms, 1e12))*time.Millisecond+ttlGrace
+}
+
+// taskFailed explains why a task is not asked after any more. Where the caller gave
+// up the server is told, unless somebody else may go on.
+func (c *Client) taskFailed(ctx context.Context, st *taskState, method string, err error) error {
+	var rpc *jsonrpc.Error
+	switch {
+	case ctx.Err() != nil:
+		if !errors.Is(context.Cause(ctx), tenon.ErrClosing) {
+			c.cancelTask(ctx, st)
+		}
+		return c.explain(ctx, method, err, false)
+	case errors.As(err, &rpc):
+		e := st.unknown(fmt.Sprintf("it cannot be asked after (%s: %d: %s)", method, rpc.Code, rpc.Message), err)
+		e.Data = rpc.Data
+		return e
+	case tenon.ErrorCode(err) == tenon.CodeAuth:
+		return err
+	}
+	return st.unknown(fmt.Sprintf("the connection was lost (%s: %v)", method, err), err)
+}
+
+// TaskError is in the chain of an error of code unknown_outcome about a task, whose
+// message says all there is to say.
+type TaskError struct {
+	ID  string
+	Err error // nil where nothing failed
+}
+
+// Error names the task.
+func (e *TaskError) Error() string { return "task " + clip([]byte(e.ID)) }
+
+// Unwrap returns the cause.
+func (e *TaskError) Unwrap() error { return e.Err }
+
+func (st *taskState) unknown(why string, err error) *tenon.Error {
+	return &tenon.Error{Code: tenon.CodeUnknown, Err: &TaskError{st.ID, err},
+		Message: fmt.Sprintf("the server began task %s, and %s; what becomes of it is not known", clip([]byte(st.ID)), why)}
+}
+
+// cancelTask asks the server to stop. It need not.
+func (c *Client) cancelTask(ctx context.Context, st *taskState) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
+	defer cancel()
+	if _, err := c.request(ctx, "tasks/cancel", text(nil, "taskId", st.ID), nil, st.ID); err != nil {
+		c.cfg.Logger.Debug("the server does not say that it stops the task", "task", clip([]byte(st.ID)), "error", err.Error())
+	}
+}

@@ -1,0 +1,134 @@
+package servers
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/jsonrpc"
+)
+
+// finish makes a call again until it has ended, with an answer to each question.
+func finish(ctx context.Context, s *Server, c tenon.Call, answers map[string]string) (*tenon.Result, []string, error) {
+	var asked []string
+	for range 10 {
+		r, err := s.Call(ctx, c)
+		if err != nil || r.Input == nil {
+			return r, asked, err
+		}
+		c.Input = &tenon.InputAnswer{State: r.Input.State}
+		responses := map[string]json.RawMessage{}
+		jsonrpc.Fields(r.Input.Requests, func(k, _ []byte) bool {
+			asked = append(asked, string(k))
+			responses[string(k)] = json.RawMessage(answers[string(k)])
+			return true
+		})
+		if len(responses) > 0 {
+			c.Input.Responses, _ = json.Marshal(responses) // JSON that we wrote
+		}
+	}
+	return nil, asked, context.DeadlineExceeded
+}
+
+// TestTasks holds that a task is awaited, asked after with pauses, answered, and
+// cancelled, and that its outcome is that of the call.
+func TestTasks(t *testing.T) {
+	for _, kind := range []string{"stdio", "http", "ws"} {
+		t.Run(kind, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "stats.json")
+			cfg := process("--stdio", "--tasks", "--stats", file)
+			if kind != "stdio" {
+				cfg = Config{URL: listening(t, "--"+kind, "127.0.0.1:0", "--tasks", "--stats", file)}
+			}
+			s := started(t, cfg, Options{})
+			later := func(args string) tenon.Call { return tenon.Call{Tool: "later", Arguments: json.RawMessage(args)} }
+			t.Run("first a handle", func(t *testing.T) {
+				r, err := s.Call(t.Context(), later(`{}`))
+				if err != nil || r.Input == nil || !r.Input.Resume || len(r.Input.Requests) > 0 || r.Input.State == "" {
+					t.Fatalf("%+v, %v", r, err)
+				}
+			})
+			t.Run("completed", func(t *testing.T) {
+				var said []string
+				c := later(`{"ms":200}`)
+				c.Progress = func(p tenon.Progress) { said = append(said, p.Message) }
+				r, asked, err := finish(t.Context(), s, c, nil)
+				if err != nil || r.IsError || r.Content[0].Text != "done for nobody" || string(r.Structured) != `{"id":9007199254740993}` || len(asked) > 0 {
+					t.Fatalf("%+v, %v, asked %v", r, err, asked)
+				}
+				if len(said) == 0 || said[len(said)-1] != "task working: half of it is done" {
+					t.Errorf("told %q", said)
+				}
+			})
+			t.Run("asks once", func(t *testing.T) {
+				r, asked, err := finish(t.Context(), s, later(`{"ms":100,"ask":true}`), map[string]string{"name": `{"action":"accept","content":{"name":"Ann"}}`})
+				if err != nil || r.Content[0].Text != "done for Ann" || !slices.Equal(asked, []string{"name"}) {
+					t.Fatalf("%+v, %v, asked %v", r, err, asked)
+				}
+			})
+			t.Run("error", func(t *testing.T) {
+				if r, _, err := finish(t.Context(), s, later(`{"ms":50,"end":"error"}`), nil); err != nil || !r.IsError || r.Content[0].Text != "it went wrong" {
+					t.Fatalf("%+v, %v", r, err)
+				}
+			})
+			t.Run("failed", func(t *testing.T) {
+				_, _, err := finish(t.Context(), s, later(`{"ms":50,"end":"failed"}`), nil)
+				if e, ok := err.(*tenon.Error); !ok || e.Code != tenon.CodeTool || !strings.Contains(e.Message, "-32603: the machine is broken") || string(e.Data) != `{"id":9007199254740993}` {
+					t.Fatal(err)
+				}
+			})
+			t.Run("cancelled by the server", func(t *testing.T) {
+				_, _, err := finish(t.Context(), s, later(`{"ms":50,"end":"cancelled"}`), nil)
+				if tenon.ErrorCode(err) != tenon.CodeTool || !strings.Contains(err.Error(), "it was too much") {
+					t.Fatal(err)
+				}
+			})
+			t.Run("lost", func(t *testing.T) {
+				_, _, err := finish(t.Context(), s, later(`{"end":"lost"}`), nil)
+				if tenon.ErrorCode(err) != tenon.CodeUnknown || !strings.Contains(err.Error(), "Task not found") {
+					t.Fatal(err)
+				}
+			})
+			t.Run("the caller gives up", func(t *testing.T) {
+				r, err := s.Call(t.Context(), later(`{"end":"never"}`))
+				if err != nil {
+					t.Fatal(err)
+				}
+				again := tenon.Call{Tool: "later", Input: &tenon.InputAnswer{State: r.Input.State}}
+				closing, leave := context.WithCancelCause(t.Context())
+				time.AfterFunc(100*time.Millisecond, func() { leave(tenon.ErrClosing) })
+				if _, err := s.Call(closing, again); tenon.ErrorCode(err) != tenon.CodeCancelled {
+					t.Fatal(err)
+				}
+				if st := readStats(t, file); slices.Contains(st.Methods, "tasks/cancel") {
+					t.Error("a task is cancelled that another process may go on with")
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer cancel()
+				if _, err := s.Call(ctx, again); tenon.ErrorCode(err) != tenon.CodeTimeout {
+					t.Fatal(err)
+				}
+				if st := readStats(t, file); !slices.Contains(st.Methods, "tasks/cancel") {
+					t.Errorf("the server is not told: %v", st.Methods)
+				}
+				if _, err := s.Call(t.Context(), again); tenon.ErrorCode(err) != tenon.CodeTool || !strings.Contains(err.Error(), "as you wished") {
+					t.Error(err)
+				}
+			})
+			if st := readStats(t, file); st.Calls != 8 {
+				t.Errorf("%d calls, want one for each task", st.Calls)
+			}
+		})
+	}
+	t.Run("legacy", func(t *testing.T) {
+		s := started(t, process("--stdio", "--tasks", "--era", "legacy"), Options{})
+		if _, err := s.Call(t.Context(), tenon.Call{Tool: "later"}); tenon.ErrorCode(err) != tenon.CodeTool || !strings.Contains(err.Error(), "Missing required client capability") {
+			t.Error(err)
+		}
+	})
+}
