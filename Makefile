@@ -97,6 +97,7 @@ $(CONFORMANCE)/ready: internal/conformance/package.json internal/conformance/pac
 soak:
 	TENON_SCHEDULES=1000000 go test -count=1 -timeout 120m -run TestSchedules ./agent ./engine/local
 	TENON_KILLS=1000 go test -count=1 -timeout 120m ./internal/kill ./engine/local ./store/sqlite
+	TENON_CYCLES=1000 go test -count=1 -timeout 30m -run TestA10 ./servers
 	go test -count=20 -timeout 60m ./engine/... ./store/... ./transport/... ./servers/...
 	CGO_ENABLED=1 go test -race -count=5 -timeout 60m ./engine/... ./jsonrpc/... ./transport/... ./mcp/...
 

@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 	case "floods", "drips":
 		neverReady(how)
 		return
+	case "host":
+		playHost()
+		return
 	default:
 		if err := testserver.Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -39,31 +39,30 @@ while read -r what group; do
 done
 for g in $all; do kill -s KILL -- "-$g"; done`
 
-// add tells it of a group, and remove that it has ended.
-func (r *Reaper) add(group int) {
+// prepare starts the shell unless it is there. It comes before the process is
+// started, so that there is no moment at which nobody would end it.
+func (r *Reaper) prepare() {
 	if r == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.pipe == nil && !r.done {
+	if !r.done {
 		r.start()
 	}
-	r.say("+", group)
 }
 
-func (r *Reaper) remove(group int) {
+// add tells it of a group, and remove that it has ended.
+func (r *Reaper) add(group int)    { r.say("+", group) }
+func (r *Reaper) remove(group int) { r.say("-", group) }
+
+// say writes a line. A shell that somebody has killed is not started again.
+func (r *Reaper) say(what string, group int) {
 	if r == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.say("-", group)
-}
-
-// say writes a line; the caller holds the lock. A shell that somebody has killed
-// is not started again.
-func (r *Reaper) say(what string, group int) {
 	if r.pipe == nil {
 		return
 	}

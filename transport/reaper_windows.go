@@ -5,6 +5,7 @@ package transport
 // reached there.
 type Reaper struct{}
 
+func (*Reaper) prepare()   {}
 func (*Reaper) add(int)    {}
 func (*Reaper) remove(int) {}
 

@@ -95,6 +95,7 @@ func DialStdio(ctx context.Context, cfg StdioConfig) (*Stdio, error) {
 		cmd.Env = []string{}
 	}
 	group(cmd)
+	cfg.Reaper.prepare()
 	s := &Stdio{cfg: cfg, stdin: pipes[0][1], stdout: pipes[1][0], stderr: pipes[2][0],
 		exited: make(chan struct{}), closed: make(chan struct{})}
 	started := make(chan error, 1)
@@ -190,8 +191,8 @@ func (s *Stdio) live(cmd *exec.Cmd, started chan<- error) {
 		return
 	}
 	s.pid = cmd.Process.Pid
-	started <- nil
 	s.cfg.Reaper.add(s.pid)
+	started <- nil
 	_ = cmd.Wait() // the state says more
 	s.state = cmd.ProcessState
 	end(s.pid, true) // what it left behind

@@ -248,6 +248,7 @@ func TestPR3_Killed(t *testing.T) {
 func TestReaper(t *testing.T) {
 	t.Run("nil", func(t *testing.T) {
 		var r *Reaper
+		r.prepare()
 		r.add(1)
 		r.remove(1)
 		r.Close()

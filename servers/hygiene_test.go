@@ -1,0 +1,188 @@
+package servers
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tenonhq/tenon/transport"
+)
+
+// mark is the variable by which the processes of one test are found, and what they
+// have started.
+const mark = "TENON_TEST_MARK"
+
+// shapes are kinds of server processes: shell lines in front of the test server,
+// and how it misbehaves.
+var shapes = []struct{ name, before, fault string }{
+	{"plain", "", ""},
+	{"deaf", "", "deaf"}, // ignores the end of stdin and SIGTERM
+	{"grandchild", "", "grandchild"},
+	{"deaf grandchild", "", "grandchild-deaf"},
+	{"chain", "", "grandchild-chain"},
+	{"forked twice", "(sh -c 'sleep 300' &) ; ", ""},
+	{"exits at once", "sleep 300 & ", "exit"},
+	{"stderr flood", "sleep 300 & ", "stderr-flood"},
+}
+
+// shaped is the configuration of a server of the nth shape.
+func shaped(n int, id string) Config {
+	s := shapes[n%len(shapes)]
+	args := []string{"--stdio"}
+	if s.fault != "" {
+		args = append(args, "--fault", s.fault)
+	}
+	cfg := process(args...)
+	cfg.Restart, cfg.InheritEnv, cfg.Env[mark] = RestartNever, []string{"PATH"}, id
+	if s.before != "" {
+		cfg.Args = append([]string{"-c", s.before + `exec "$0" "$@"`, cfg.Command}, cfg.Args...)
+		cfg.Command = "/bin/sh"
+	}
+	return cfg
+}
+
+// TestA10 starts and stops servers of all shapes, and kills hosts that have one.
+// Three seconds after that no process is left, no zombie and no descriptor. make
+// soak runs 1,000 cycles (TENON_CYCLES); without it there are 24.
+func TestA10(t *testing.T) {
+	if _, err := os.Stat("/proc/self/environ"); err != nil {
+		t.Skip("processes are looked up in /proc")
+	}
+	cycles := 24
+	if n, err := strconv.Atoi(os.Getenv("TENON_CYCLES")); err == nil {
+		cycles = n
+	}
+	var reaper transport.Reaper
+	defer reaper.Close()
+	id := fmt.Sprintf("a10-%d-%d", os.Getpid(), time.Now().UnixNano())
+	cycle := func(n int) {
+		// Every shape is met in both ways.
+		if n/len(shapes)%3 == 2 {
+			killHost(t, n, id)
+			return
+		}
+		s := New("t", shaped(n, id), Options{Reaper: &reaper, LookupEnv: os.LookupEnv})
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		_, err := s.List(ctx)
+		if exits := shapes[n%len(shapes)].fault == "exit"; (err != nil) != exits {
+			t.Errorf("%s: %v", shapes[n%len(shapes)].name, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("%s: %v", shapes[n%len(shapes)].name, err)
+		}
+	}
+	cycle(0) // what is opened once: the reaper, the poller
+	fds := descriptors(t)
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range 2 * runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for n := range next {
+				cycle(n)
+			}
+		})
+	}
+	for n := range cycles {
+		next <- n
+	}
+	close(next)
+	wg.Wait()
+	var left []string
+	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if left = marked(t, id); len(left) == 0 {
+			break
+		}
+	}
+	if len(left) > 0 {
+		t.Errorf("%d processes are left:\n%s", len(left), strings.Join(left, "\n"))
+	}
+	if n := zombies(t); n > 0 {
+		t.Errorf("%d zombies", n)
+	}
+	if n := descriptors(t); n > fds {
+		t.Errorf("%d descriptors, %d before", n, fds)
+	}
+}
+
+// killHost starts a process that has a server of the nth shape, and kills it once
+// the server is there.
+func killHost(t *testing.T, n int, id string) {
+	host := exec.Command(os.Args[0], strconv.Itoa(n), id)
+	host.Env = append(os.Environ(), role+"=host", raceExit+"=atexit_sleep_ms=0", "GOTRACEBACK=none")
+	out, err := host.StdoutPipe()
+	if err == nil {
+		err = host.Start()
+	}
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+		t.Errorf("%s: the host said %q, %v", shapes[n%len(shapes)].name, line, err)
+	}
+	_ = host.Process.Kill() // which is waited for
+	_ = host.Wait()
+}
+
+// playHost is the process that killHost starts.
+func playHost() {
+	n, err := strconv.Atoi(os.Args[1])
+	if err != nil {
+		os.Exit(2)
+	}
+	s := New("t", shaped(n, os.Args[2]), Options{Reaper: new(transport.Reaper), LookupEnv: os.LookupEnv})
+	_, _ = s.List(context.Background()) // one of the shapes cannot be asked
+	fmt.Println("ready")
+	time.Sleep(time.Minute)
+}
+
+// marked returns the command lines of the processes with a mark.
+func marked(t *testing.T, id string) []string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, f := range files {
+		env, err := os.ReadFile(f)
+		if err != nil || !bytes.Contains(append([]byte{0}, env...), []byte("\x00"+mark+"="+id+"\x00")) {
+			continue // gone, or somebody else's
+		}
+		line, _ := os.ReadFile(filepath.Join(filepath.Dir(f), "cmdline")) // only shown
+		found = append(found, filepath.Base(filepath.Dir(f))+" "+string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+	}
+	return found
+}
+
+// zombies counts the children of ours that nobody waited for.
+func zombies(t *testing.T) (n int) {
+	t.Helper()
+	for _, pid := range children(t) {
+		if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil && bytes.Contains(stat, []byte(") Z ")) {
+			n++
+		}
+	}
+	return n
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	runtime.GC() // what was dropped without being closed would be closed by now
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
