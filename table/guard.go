@@ -310,6 +310,7 @@ type block struct {
 type footer struct {
 	blocks   []block // dictionaries, then batches
 	metadata map[string]string
+	schema   []byte // as a message
 }
 
 // readFooter reads a Footer. Limit is where it begins: what it points to lies
@@ -324,6 +325,15 @@ func readFooter(b []byte, limit int64) (*footer, error) {
 	if out.metadata, err = f.pairs(at, 4); err != nil {
 		return nil, err
 	}
+	schema, err := f.table(at, 1)
+	if err != nil || schema == 0 {
+		return nil, errors.Join(errors.New("its footer has no schema"), err)
+	}
+	version, err := f.slot(at, 0)
+	if err != nil || version+2 > int64(len(b)) {
+		return nil, errFlat
+	}
+	out.schema = schemaMessage(b, schema, version)
 	for _, n := range []int{2, 3} {
 		start, count, err := f.vector(at, n, 24)
 		if err != nil {
@@ -339,4 +349,27 @@ func readFooter(b []byte, limit int64) (*footer, error) {
 		}
 	}
 	return out, nil
+}
+
+// schemaMessage makes a message of the schema that lies in a footer: some writers
+// put it nowhere else. A footer may lie anywhere in a flatbuffer, since all its
+// offsets are relative: it stands behind a Message that points into it.
+func schemaMessage(foot []byte, schema, version int64) []byte {
+	const vtable, table, begin = 4, 16, 32
+	m := make([]byte, begin, begin+len(foot))
+	le := binary.LittleEndian
+	le.PutUint32(m, table)
+	for i, v := range []uint16{10, 12, 8, 10, 4} { // sizes; version, header_type, header
+		le.PutUint16(m[vtable+2*i:], v)
+	}
+	le.PutUint32(m[table:], table-vtable)
+	le.PutUint32(m[table+4:], uint32(begin+schema-(table+4)))
+	if version != 0 {
+		copy(m[table+8:table+10], foot[version:])
+	}
+	m[table+10] = headerSchema
+	m = append(m, foot...)
+	frame := le.AppendUint32(nil, continuation)
+	frame = le.AppendUint32(frame, uint32(len(m)))
+	return append(frame, m...)
 }

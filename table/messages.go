@@ -67,7 +67,7 @@ func fileMessages(r file, mem *allowance) (*messages, *footer, error) {
 	i := -1
 	return &messages{mem: mem, next: func() (io.Reader, error) {
 		if i++; i == 0 {
-			return io.NewSectionReader(r, 8, at-8), nil // the schema
+			return bytes.NewReader(foot.schema), nil
 		}
 		if i > len(foot.blocks) {
 			return nil, io.EOF

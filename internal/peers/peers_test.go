@@ -54,6 +54,7 @@ func TestPeers(t *testing.T) {
 	t.Run("Python", p.testPython)
 	t.Run("TypeScript", p.testTypeScript)
 	t.Run("Supergateway", p.testSupergateway)
+	t.Run("Arrow", p.testArrow)
 }
 
 // server is the command of a reference server, without npx: that would be one
