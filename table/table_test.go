@@ -141,6 +141,21 @@ func seed9(t *testing.T, path string, list ...*Tool) string {
 	return write(t, path, WriteOptions{}, list...)
 }
 
+// twoColumns writes a table of two tool columns and a text.
+func twoColumns(t *testing.T, path string, first, second *Tool) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: RowID, Type: arrow.BinaryTypes.String}, logical("First", ClassTool, Seed9.storage()),
+		logical("Second", ClassTool, Java10.storage()), {Name: "Note", Type: arrow.BinaryTypes.String}}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	b.Field(0).(*array.StringBuilder).Append("Row0")
+	for i, l := range []Layout{Seed9, Java10} {
+		if err := appendTool(b.Field(1+i).(*array.StructBuilder), l, []*Tool{first, second}[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.Field(3).(*array.StringBuilder).Append("beside")
+	rawBatch(t, path, b.NewRecordBatch())
+}
+
 // TestFixtures writes what the scripts of the command line read, and holds the files
 // to it: the same tools are the same bytes.
 func TestFixtures(t *testing.T) {
@@ -163,6 +178,13 @@ func TestFixtures(t *testing.T) {
 	seed9(t, at("both.arrow"), &add, &both)
 	seed9(t, at("later.arrow"), &later)
 	write(t, at("lz4.arrow"), WriteOptions{LZ4: true, BatchRows: 2}, &report, nil, &add, nil, &noPorts)
+	named := func(name, remote string) *Tool {
+		c := add
+		c.Name, c.Remote = name, remote
+		return &c
+	}
+	seed9(t, at("names.arrow"), named("read.file", "read.file"), named("read file", "read file"), named("1st", "1st"), named("again", "read.file"))
+	twoColumns(t, at("columns.arrow"), named("first", "first"), named("second", "second"))
 	if err := WriteTexts(t.Context(), at("r.arrow"), "Result", []string{"Result"}, []string{"3"}, WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}

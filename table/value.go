@@ -226,6 +226,27 @@ func appendTime(out []byte, t *arrow.TimestampType, v arrow.Timestamp) ([]byte, 
 	return append(out, quote(at.Format(layout))...), nil
 }
 
+// messageCell is a message as tables show prints it.
+type messageCell struct {
+	Role    string        `json:"role"`
+	Content []messagePart `json:"content"`
+	Calls   []messageCall `json:"tool_calls,omitempty"`
+	CallID  string        `json:"tool_call_id,omitempty"`
+	Name    string        `json:"name,omitempty"`
+}
+
+type messagePart struct {
+	Type string `json:"type"`
+	Text string `json:"text,omitempty"`
+	Data string `json:"data,omitempty"` // base64, of what is no text
+}
+
+type messageCall struct {
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"` // a text where it is not JSON
+}
+
 // messageJSON writes a cell of a conversation under the names of its fields. Text
 // stays text, an image is base64.
 func messageJSON(a arrow.Array, i int) (json.RawMessage, error) {
@@ -236,23 +257,7 @@ func messageJSON(a arrow.Array, i int) (json.RawMessage, error) {
 	if a.IsNull(i) {
 		return json.RawMessage("null"), nil
 	}
-	type part struct {
-		Type string `json:"type"`
-		Text string `json:"text,omitempty"`
-		Data string `json:"data,omitempty"`
-	}
-	type call struct {
-		ID        string          `json:"id"`
-		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"`
-	}
-	out := struct {
-		Role    string `json:"role"`
-		Content []part `json:"content"`
-		Calls   []call `json:"tool_calls,omitempty"`
-		CallID  string `json:"tool_call_id,omitempty"`
-		Name    string `json:"name,omitempty"`
-	}{Content: []part{}}
+	out := messageCell{Content: []messagePart{}}
 	out.Role, _ = text(s.Field(0), i)
 	out.CallID, _ = text(s.Field(3), i)
 	out.Name, _ = text(s.Field(4), i)
@@ -272,7 +277,7 @@ func messageJSON(a arrow.Array, i int) (json.RawMessage, error) {
 		return nil
 	}
 	err := each(1, func(e *array.Struct, k int) {
-		var p part
+		var p messagePart
 		p.Type, _ = text(e.Field(0), k)
 		var raw []byte
 		switch b := e.Field(1).(type) {
@@ -290,7 +295,7 @@ func messageJSON(a arrow.Array, i int) (json.RawMessage, error) {
 	})
 	if err == nil {
 		err = each(2, func(e *array.Struct, k int) {
-			var c call
+			var c messageCall
 			c.ID, _ = text(e.Field(0), k)
 			c.Name, _ = text(e.Field(1), k)
 			args := ""

@@ -12,14 +12,15 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/table"
 )
 
 // conversationFiles are the files that a conversation comes from and goes to.
 type conversationFiles struct{ history, out string }
 
 func (f *conversationFiles) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.history, "history", "", "a conversation that stands before the question: `FILE`.json")
-	cmd.Flags().StringVar(&f.out, "conversation", "", "write the whole conversation to `FILE`.json")
+	cmd.Flags().StringVar(&f.history, "history", "", "a conversation that stands before the question: `FILE`.json or .arrow")
+	cmd.Flags().StringVar(&f.out, "conversation", "", "write the whole conversation to `FILE`.json or .arrow")
 }
 
 func (f *conversationFiles) check(cmd *cobra.Command, q *asking, d *detachFlags) error {
@@ -28,10 +29,8 @@ func (f *conversationFiles) check(cmd *cobra.Command, q *asking, d *detachFlags)
 			continue
 		}
 		switch ext := strings.ToLower(filepath.Ext(file)); {
-		case ext == ".arrow":
-			return usage(cmd, "--%s %s: Arrow tables are not supported yet; use a .json file", flag, file)
-		case ext != ".json":
-			return usage(cmd, "--%s %s: the form of a conversation follows from the file's name, which must end in .json", flag, file)
+		case ext != ".json" && ext != ".arrow":
+			return usage(cmd, "--%s %s: the form of a conversation follows from the file's name, which must end in .json or .arrow", flag, file)
 		case d.detach:
 			return usage(cmd, "--%s does not go with --detach: another process asks the model", flag)
 		}
@@ -47,9 +46,15 @@ func (f *conversationFiles) check(cmd *cobra.Command, q *asking, d *detachFlags)
 	return nil
 }
 
-func (f *conversationFiles) read() ([]*tenon.Message, error) {
+// isTable reports whether a conversation is an Arrow table.
+func isTable(file string) bool { return strings.EqualFold(filepath.Ext(file), ".arrow") }
+
+func (f *conversationFiles) read(ctx context.Context) ([]*tenon.Message, error) {
 	if f.history == "" {
 		return nil, nil
+	}
+	if isTable(f.history) {
+		return f.readTable(ctx)
 	}
 	file, err := os.Open(f.history)
 	if err != nil {
@@ -57,6 +62,31 @@ func (f *conversationFiles) read() ([]*tenon.Message, error) {
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	messages, err := host.ReadConversation(file)
+	if err != nil {
+		return nil, tenon.Errorf(tenon.ErrorCode(err), "--history %s: %w", f.history, err)
+	}
+	return messages, nil
+}
+
+// readTable reads a conversation from an Arrow table. It is held to the same rules
+// as one from a JSON file.
+func (f *conversationFiles) readTable(ctx context.Context) (messages []*tenon.Message, err error) {
+	r, err := table.Open(f.history, table.Options{})
+	if err != nil {
+		return nil, tenon.Errorf(tenon.ErrorCode(err), "--history: %w", err)
+	}
+	defer func() {
+		if e := r.Close(); err == nil {
+			err = e
+		}
+	}()
+	if messages, err = r.Conversation(ctx, ""); err != nil {
+		return nil, tenon.Errorf(tenon.ErrorCode(err), "--history: %w", err)
+	}
+	b, err := encodeJSON(messages)
+	if err == nil {
+		messages, err = host.ReadConversation(bytes.NewReader(b))
+	}
 	if err != nil {
 		return nil, tenon.Errorf(tenon.ErrorCode(err), "--history %s: %w", f.history, err)
 	}
@@ -74,6 +104,9 @@ func (f *conversationFiles) write(ctx context.Context, h *host.Host, run tenon.R
 	messages, err := h.Conversation(ctx, run.ID)
 	if err != nil {
 		return err
+	}
+	if isTable(f.out) {
+		return table.WriteConversation(ctx, f.out, messages, table.WriteOptions{BatchRows: h.Config().Tables.BatchRows})
 	}
 	b, err := encodeJSON(messages)
 	if err != nil {

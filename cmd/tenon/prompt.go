@@ -27,10 +27,14 @@ type promptedTool struct {
 // printPrompt prints the first request that a question would lead to.
 func (a *app) printPrompt(ctx context.Context, q *asking, f *conversationFiles, text string) (err error) {
 	question := q.question(text)
-	if question.History, err = f.read(); err != nil {
+	if question.History, err = f.read(ctx); err != nil {
 		return err
 	}
-	h, err := a.open(ctx, q.opening(text))
+	o, err := a.asked(ctx, q, text)
+	if err != nil {
+		return err
+	}
+	h, err := a.open(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ type asking struct {
 	cassette
 	groups []string
 	state  string
+	table  *toolTable // nil: the tools are those of the configuration
 }
 
 func (q *asking) flags(a *app, cmd *cobra.Command) {
@@ -72,6 +73,20 @@ func (q *asking) opening(text string) opening {
 	return opening{connect: !q.noTools, asks: text, agent: q.agent, model: q.model, cassette: q.cassette}
 }
 
+// asked is the opening of a question, with the tools of its table, if it has one.
+func (a *app) asked(ctx context.Context, q *asking, text string) (opening, error) {
+	o := q.opening(text)
+	if q.table == nil {
+		return o, nil
+	}
+	cfg, err := a.load(ctx, nil)
+	if err != nil {
+		return o, err
+	}
+	o.loaded = cfg
+	return o, q.table.apply(ctx, a, cfg)
+}
+
 // byYes is who the journal names where --yes allowed a call.
 const byYes = "--yes"
 
@@ -84,7 +99,7 @@ func (q *asking) question(text string) host.Question {
 }
 
 func newRun(a *app) *cobra.Command {
-	q, d, f, show := &asking{}, &detachFlags{}, &conversationFiles{}, false
+	q, d, f, tools, show := &asking{}, &detachFlags{}, &conversationFiles{}, &toolTable{}, false
 	cmd := &cobra.Command{
 		Use:   "run [flags] QUESTION|-",
 		Short: "Ask an agent, which answers with the tools of the configured servers",
@@ -94,10 +109,12 @@ func newRun(a *app) *cobra.Command {
 			"status 8, and tenon approvals decides. --yes allows all of them; a deny rule still holds.\n\n" +
 			"With --detach a running tenon serve answers, and the command returns with the run's id.\n\n" +
 			"--history puts a conversation from a file before the question, --conversation writes the whole of it to a file when\n" +
-			"the run has ended or waits: JSON, in the form that tenon sessions show -o json has; a history may also have that\n" +
-			"of OpenAI's chat. Both name tools as their servers do.\n\n" +
+			"the run has ended or waits: JSON, in the form that tenon sessions show -o json has, or an Arrow table, a message a\n" +
+			"row; a history may also have the form of OpenAI's chat. All name tools as their servers do.\n\n" +
 			"With --output-schema the answer is JSON and nothing else is printed; one that does not fit the schema is sent back to\n" +
 			"the model, twice at most. --file adds pictures, PDF documents, sounds and texts; what a model cannot take is described.\n\n" +
+			"With --table the agent has the tools of an Arrow table and no others; their servers are opened when they are called.\n" +
+			"A run that waits goes on with tenon runs resume only where tenon.yaml has the servers of its table.\n\n" +
 			"With -o jsonl every stored event of the run is one line; with -o json the last thing printed is one object\n" +
 			"with answer, state, stop_reason, tool_calls, usage, cost, run and session.\n\n" +
 			"With --mode react tools are called in a text loop that any model can follow, and -o jsonl also has lines of\n" +
@@ -108,13 +125,17 @@ func newRun(a *app) *cobra.Command {
 			"  git diff | tenon run --no-tools -\n" +
 			"  tenon run --detach \"Sort the inbox\"\n" +
 			"  tenon run --mode react --print-prompt \"And in Paris?\"\n" +
-			"  tenon run --model script:steps.yaml -o json \"add 2 and 3\"",
+			"  tenon run --model script:steps.yaml -o json \"add 2 and 3\"\n" +
+			"  tenon run --table tools.arrow --conversation talk.arrow \"add 2 and 3\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cmp.Or(q.check(cmd), d.check(cmd, q), f.check(cmd, q, d)); err != nil {
+			if err := cmp.Or(q.check(cmd), d.check(cmd, q), f.check(cmd, q, d), tools.check(cmd, q, d)); err != nil {
 				return err
 			}
 			if show && d.detach {
 				return usage(cmd, "--print-prompt asks nothing, so there is nothing to detach")
+			}
+			if tools.path != "" {
+				q.table = tools
 			}
 			if show && len(args) == 0 {
 				return a.printPrompt(cmd.Context(), q, f, "")
@@ -140,6 +161,7 @@ func newRun(a *app) *cobra.Command {
 	f.flags(cmd)
 	cmd.Flags().StringArrayVar(&q.files, "file", nil, "picture, PDF document, sound or text that belongs to the question, `FILE`; may be repeated")
 	cmd.Flags().StringVar(&q.outputSchema, "output-schema", "", "the answer has to be JSON that fits the JSON Schema in `FILE`; only it is printed")
+	tools.flags(cmd)
 	cmd.Flags().BoolVar(&show, "print-prompt", false, "print what the model would be asked, and ask nothing; the question may be left out")
 	return cmd
 }
@@ -157,15 +179,19 @@ func (q *asking) read() (err error) {
 
 func (a *app) run(ctx context.Context, q *asking, f *conversationFiles, text string) (err error) {
 	question := q.question(text)
-	if question.History, err = f.read(); err != nil {
+	if question.History, err = f.read(ctx); err != nil {
 		return err
 	}
-	h, err := a.open(ctx, q.opening(text))
+	o, err := a.asked(ctx, q, text)
+	if err != nil {
+		return err
+	}
+	h, err := a.open(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer closing(h, &err)
-	if h.Config().File == "" && !q.noTools {
+	if h.Config().File == "" && !q.noTools && q.table == nil {
 		a.hint("there is no tenon.yaml here, so there are no tools; tenon init writes one")
 	}
 	run, err := a.question(ctx, h, question, q.yes)

@@ -149,7 +149,7 @@ func (c *callTable) flags(cmd *cobra.Command) {
 	f.StringVar(&c.column, "tool-column", "", "`COLUMN` of the table that holds the tools (default: the last one that does)")
 	f.StringVar(&c.row, "row", "", "`INDEX` of the tool's row, the first is 0")
 	f.StringVar(&c.out, "out", "", "`FILE` for the result as a table; [PORT=]FILE")
-	f.BoolVar(&c.yes, "yes", false, "start a command that the table names, unasked")
+	f.BoolVar(&c.yes, "yes", false, "agree to the command that the table names as the tool's server; that is remembered")
 }
 
 // pick reads the tool that is meant.
@@ -272,11 +272,14 @@ func (a *app) agreeCommand(ctx context.Context, path string, command []string, y
 		fmt.Fprintf(sum, "%d:%s", len(p), p)
 	}
 	w := wish{key: hex.EncodeToString(sum.Sum(nil)), text: text}
-	if yes || a.readConsent()[w.key] {
+	switch {
+	case a.readConsent()[w.key]:
 		return nil
+	case yes:
+		return a.writeConsent([]wish{w})
 	}
 	if !a.canAsk() {
-		return tenon.Errorf(tenon.CodeWaiting, "the tool's server is a command that the table %s names, and nobody has agreed yet to %s; look at it, then say --yes", path, text)
+		return tenon.Errorf(tenon.CodeWaiting, "the tool's server is a command that the table %s names, and nobody has agreed yet to %s; look at it, then agree on a terminal, or with tenon tools call --table %s --yes", path, text, path)
 	}
 	a.note("the tool's server is a command that the table %s names. It would", path)
 	a.note("  %s", safeLine(text))

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/servers"
+	"github.com/tenonhq/tenon/table"
+)
+
+// toolTable is a table whose tools an agent gets in place of those that are
+// configured.
+type toolTable struct{ path, column string }
+
+func (t *toolTable) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&t.path, "table", "", "offer the tools of this `TABLE`, and no others")
+	cmd.Flags().StringVar(&t.column, "tool-column", "", "`COLUMN` of the table that holds the tools (default: the last one that does)")
+}
+
+func (t *toolTable) check(cmd *cobra.Command, q *asking, d *detachFlags) error {
+	switch {
+	case t.path == "" && t.column != "":
+		return usage(cmd, "--tool-column needs --table")
+	case t.path != "" && q.noTools:
+		return usage(cmd, "--table and --no-tools exclude each other")
+	case t.path != "" && d.detach:
+		return usage(cmd, "--table does not go with --detach: another process opens the servers")
+	}
+	return nil
+}
+
+// apply puts the tools of the table into a configuration. Nothing is contacted: a
+// server is opened when one of its tools is called.
+func (t *toolTable) apply(ctx context.Context, a *app, cfg *config.Config) (err error) {
+	r, err := table.Open(t.path, a.tableOptions(cfg))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := r.Close(); err == nil {
+			err = e
+		}
+	}()
+	c, err := r.Column(t.column)
+	if err != nil {
+		return err
+	}
+	pins := cfg.Policy.Pins
+	tools := &tableTools{app: a, cfg: cfg, path: t.path, names: map[string]bool{}, opened: map[string]string{}, remotes: map[string][]string{}}
+	for row, err := range r.Tools(ctx, c) {
+		if err != nil {
+			return err
+		}
+		if err := tools.add(ctx, row); err != nil {
+			return err
+		}
+	}
+	if len(tools.own) > 0 {
+		cfg.Policy.Pins = pins // a table does not free the configuration's servers of theirs
+	}
+	tools.finish()
+	return nil
+}
+
+// tableTools collects the tools of a table.
+type tableTools struct {
+	*app
+	cfg     *config.Config
+	path    string
+	names   map[string]bool     // as the model sees them
+	opened  map[string]string   // address and credential → server
+	remotes map[string][]string // server → its tools that the table has
+	entries map[string]catalog.Tool
+	own     []string // servers of the configuration
+
+	missing, workflows int
+}
+
+// maxTableTools bounds what one agent gets; no model takes more.
+const maxTableTools = 10_000
+
+func (t *tableTools) add(ctx context.Context, row table.ToolRow) error {
+	tool := row.Tool
+	switch {
+	case tool == nil:
+		t.missing++
+		return nil
+	case tool.Kind == table.Workflow:
+		t.workflows++
+		return nil
+	case len(t.names) >= maxTableTools:
+		return tenon.Errorf(tenon.CodeTooLarge, "%s has more than %d tools", t.path, maxTableTools)
+	}
+	if err := tool.Use(row.Place()); err != nil {
+		return err
+	}
+	schema, err := tool.Schema()
+	if err != nil {
+		return tenon.Errorf(tenon.ErrorCode(err), "%s: %s: %w", t.path, row.Place(), err)
+	}
+	key := strconv.Quote(tool.Server) + tool.Credential
+	server, ok := t.opened[key]
+	if !ok {
+		if server, err = t.tableServer(ctx, t.cfg, t.path, tool, false); err != nil {
+			return tenon.Errorf(tenon.ErrorCode(err), "%s: %s: %w", t.path, row.Place(), err)
+		}
+		t.opened[key] = server
+		if strings.HasPrefix(tool.Server, table.SchemeServer+":") {
+			t.own = append(t.own, server)
+		}
+	}
+	if slices.Contains(t.remotes[server], tool.Remote) {
+		t.note("%s: %s: tool '%s' of that server is there already; the row is left out", t.path, row.Place(), tool.Remote)
+		return nil
+	}
+	t.remotes[server] = append(t.remotes[server], tool.Remote)
+	if slices.Contains(t.own, server) {
+		return nil // named and described as it is configured
+	}
+	if t.entries == nil {
+		t.entries = map[string]catalog.Tool{}
+	}
+	t.entries[t.name(tool.Name)] = catalog.Tool{Server: server, RemoteName: tool.Remote, Description: tool.Description, Schema: schema,
+		ArgumentsMode: catalog.ArgumentsReplace}
+	return nil
+}
+
+// maxToolName is what every provider takes.
+const maxToolName = 64
+
+// name makes a name that models take; equal ones get a number.
+func (t *tableTools) name(s string) string {
+	base := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '_'
+	}, s)
+	if base == "" || base[0] != '_' && (base[0] < 'A' || base[0] > 'Z') && (base[0] < 'a' || base[0] > 'z') {
+		base = "_" + base
+	}
+	base = base[:min(len(base), maxToolName)]
+	name := base
+	for n := 1; t.names[name]; n++ {
+		end := "_" + strconv.Itoa(n)
+		name = base[:min(len(base), maxToolName-len(end))] + end
+	}
+	t.names[name] = true
+	return name
+}
+
+// finish leaves in the configuration what the table names.
+func (t *tableTools) finish() {
+	if t.missing > 0 || t.workflows > 0 {
+		n := 0
+		for _, list := range t.remotes {
+			n += len(list)
+		}
+		text := plural(n, "tool")
+		if t.missing > 0 {
+			text += fmt.Sprintf(" (%d missing skipped)", t.missing)
+		}
+		if t.workflows > 0 {
+			text += fmt.Sprintf("; left out, since this version of tenon does not run workflow tools: %d", t.workflows)
+		}
+		t.note("%s: %s", t.path, text)
+	}
+	kept := map[string]servers.Config{}
+	no := false
+	for server, remotes := range t.remotes {
+		entry := t.cfg.Servers[server]
+		if slices.Contains(t.own, server) {
+			entry.Include = escaped(remotes)
+		} else {
+			entry.LoadTools = &no
+		}
+		kept[server] = entry
+	}
+	entries := maps.Clone(t.cfg.Tools)
+	maps.DeleteFunc(entries, func(name string, e catalog.Tool) bool {
+		e = e.WithDefaults(name)
+		return e.Kind == catalog.KindAgent || !slices.Contains(t.own, e.Server) || !slices.Contains(t.remotes[e.Server], e.RemoteName)
+	})
+	if entries == nil {
+		entries = map[string]catalog.Tool{}
+	}
+	maps.Copy(entries, t.entries)
+	t.cfg.Servers, t.cfg.Tools = kept, entries
+}
+
+// escaped makes globs that match nothing but the names.
+func escaped(names []string) []string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(n)
+	}
+	return out
+}
