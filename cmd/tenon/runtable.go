@@ -188,7 +188,7 @@ func (t *tableTools) finish() {
 	entries := maps.Clone(t.cfg.Tools)
 	maps.DeleteFunc(entries, func(name string, e catalog.Tool) bool {
 		e = e.WithDefaults(name)
-		return e.Kind == catalog.KindAgent || !slices.Contains(t.own, e.Server) || !slices.Contains(t.remotes[e.Server], e.RemoteName)
+		return !slices.Contains(t.own, e.Server) || !slices.Contains(t.remotes[e.Server], e.RemoteName)
 	})
 	if entries == nil {
 		entries = map[string]catalog.Tool{}
