@@ -145,6 +145,7 @@ var verbs = []verb{
 	{"tables", groupNouns, newTables},
 	{"stats", groupNouns, newStats},
 	{"config", groupOther, newConfig},
+	{"doctor", groupOther, newDoctor},
 	{"version", groupOther, newVersion},
 	{"testserver", "", newTestserver},
 }
