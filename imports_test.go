@@ -32,6 +32,7 @@ var arrows = map[string][]string{
 	"catalog":             {"policy"},
 	"table":               {},
 	"servers/oauth":       {},
+	"servers/registry":    {},
 	"internal/authserver": {},
 	"internal/keyring":    {},
 	"servers":             {"catalog", "policy", "jsonrpc", "mcp", "transport", "servers/oauth"}, // catalog: the config structs of a server's tools
@@ -62,7 +63,7 @@ var arrows = map[string][]string{
 	"internal/history":    {},
 	"internal/testserver": {"mcp", "transport", "jsonrpc"},
 	"internal/clitest":    {},
-	"cmd/tenon":           {"agent", "catalog", "config", "engine", "eval", "host", "httpapi", "internal/testserver", "model", "model/script", "policy", "record", "servers", "table"},
+	"cmd/tenon":           {"agent", "catalog", "config", "engine", "eval", "host", "httpapi", "internal/testserver", "model", "model/script", "policy", "record", "servers", "servers/registry", "table"},
 }
 
 // homes says which package of ours may import a module of others. One module,

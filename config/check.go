@@ -86,6 +86,7 @@ func (k *checker) run() {
 	for _, name := range k.order["servers"] {
 		k.server("servers."+name, name, k.c.Servers[name])
 	}
+	k.registry(k.c.Registry)
 	k.tools()
 	k.policies()
 	for _, name := range k.order["models"] {
@@ -271,6 +272,26 @@ func (k *checker) address(p, transport string, s servers.Config, hasURL bool) {
 	}
 	if u != nil && u.User != nil {
 		k.graded(k.c.Policy.LiteralSecrets, at, "use auth: {type: basic, secret: NAME}", "a literal credential in the file")
+	}
+}
+
+// registry checks where servers are searched.
+func (k *checker) registry(r Registry) {
+	if !k.has("registry.url") {
+		if k.has("registry.secret") {
+			k.add(k.keyed["registry.secret"], "registry.secret", "'secret' has no effect without 'url'", "")
+		}
+		return
+	}
+	if r.URL == "" || k.apart && strings.Contains(r.URL, "${") {
+		return
+	}
+	u, err := url.Parse(r.URL)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+		k.bad("registry.url", "", "'url' must begin with https:// or http://")
+	case u.Scheme == "http" && !local(u.Hostname()):
+		k.graded(k.c.Policy.URLs.RequireHTTPS, "registry.url", "", "'url' must use https:// (or http:// for localhost)")
 	}
 }
 

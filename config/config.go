@@ -54,6 +54,8 @@ type Config struct {
 	Policy policy.Config `yaml:"policy"`
 	// How Arrow tables are read and written.
 	Tables table.Config `yaml:"tables"`
+	// Where `tenon servers search` looks for servers.
+	Registry Registry `yaml:"registry"`
 	// Where runs are kept.
 	Store Store `yaml:"store"`
 	// What `tenon serve` offers over HTTP.
@@ -100,6 +102,14 @@ type SecretSource struct {
 	Password bool `yaml:"password" default:"false"`
 
 	name string // a reference to an entry of secrets instead
+}
+
+// Registry is a registry of MCP servers: the official one, or a company's own.
+type Registry struct {
+	// Its address; a registry speaks the API of the official one.
+	URL string `yaml:"url"`
+	// Sent as Authorization: Bearer.
+	Secret tenon.Secret `yaml:"secret"`
 }
 
 // Store says where runs are kept.
@@ -218,6 +228,16 @@ func (c *Config) Server(ctx context.Context, name string) (servers.Config, error
 		}
 	}
 	return s, nil
+}
+
+// RegistryToken returns the token of the registry, empty where none is configured.
+// Errors are those of [Config.Resolve].
+func (c *Config) RegistryToken(ctx context.Context) (tenon.Secret, error) {
+	ref, ok := c.secrets["registry.secret"]
+	if !ok {
+		return c.Registry.Secret, nil
+	}
+	return c.resolve(ctx, ref, "registry.secret")
 }
 
 // Model returns a model's entry with its secret resolved; "" is the first

@@ -17,7 +17,7 @@ var expands = map[string]bool{
 	"servers.NAME.auth.client_id": true, "servers.NAME.auth.scopes[]": true, "servers.NAME.auth.issuer": true,
 	"models.NAME.base_url": true, "models.NAME.headers.NAME": true, "models.NAME.path": true,
 	"agents.NAME.instructions.file": true, "agents.NAME.prompt": true, "store.path": true, "secrets.NAME.file": true, "prices": true,
-	"servers.NAME.roots[]": true,
+	"servers.NAME.roots[]": true, "registry.url": true,
 }
 
 // takeSecrets holds the patterns of the values in which ${secret:NAME} stands for
@@ -32,7 +32,7 @@ var secretKinds = []string{"env", "file", "command", "keyring", "prompt"}
 var isPath = map[string]bool{
 	"servers.NAME.cwd": true, "servers.NAME.env_file": true, "models.NAME.path": true, "agents.NAME.instructions.file": true,
 	"agents.NAME.prompt": true, "prices": true, "store.path": true, "secrets.NAME.file": true, "models.NAME.api_key.file": true, "servers.NAME.auth.secret.file": true,
-	"serve.auth.secret.file": true, "serve.auth.tokens.NAME.file": true,
+	"serve.auth.secret.file": true, "serve.auth.tokens.NAME.file": true, "registry.secret.file": true,
 	"servers.NAME.auth.client_secret.file": true, "servers.NAME.roots[]": true,
 }
 

@@ -77,6 +77,7 @@ func (c *Config) SecretCommands() map[string][]string {
 	for name := range c.Serve.Auth.Tokens {
 		paths = append(paths, "serve.auth.tokens."+name)
 	}
+	paths = append(paths, "registry.secret")
 	found := map[string][]string{}
 	for _, p := range paths {
 		if s, ok := c.SecretAt(p); ok && len(s.Command) > 0 {

@@ -32,11 +32,16 @@ func shellLine(command []string) string {
 // consent asks about what was not agreed to before. Errors: denied, waiting
 // where there is nobody to ask.
 func (a *app) consent(ctx context.Context, cfg *config.Config) error {
+	return a.consentTo(ctx, cfg, func(w wish) bool { return !strings.HasPrefix(w.path, "registry") })
+}
+
+// consentTo is consent to a part of what a configuration would do.
+func (a *app) consentTo(ctx context.Context, cfg *config.Config, part func(wish) bool) error {
 	if !cfg.Found {
 		return nil
 	}
 	given := a.readConsent()
-	open := slices.DeleteFunc(wishes(cfg), func(w wish) bool { return given[w.key] })
+	open := slices.DeleteFunc(wishes(cfg), func(w wish) bool { return given[w.key] || !part(w) })
 	if len(open) == 0 {
 		return nil
 	}

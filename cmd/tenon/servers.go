@@ -35,7 +35,7 @@ func (s serverInfo) over() string {
 
 func newServers(a *app) *cobra.Command {
 	cmd := group("servers", "MCP servers: add, list, test, logs, login", "server", "mcp")
-	cmd.AddCommand(newServersList(a), newServersTest(a), newServersAdd(a), newServersAddJSON(a), newServersGet(a), newServersRemove(a),
+	cmd.AddCommand(newServersList(a), newServersTest(a), newServersAdd(a), newServersAddJSON(a), newServersGet(a), newServersRemove(a), newServersSearch(a),
 		newServersLogs(a), newServersLogin(a), newServersLogout(a))
 	return cmd
 }

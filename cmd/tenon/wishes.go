@@ -83,6 +83,10 @@ func wishes(cfg *config.Config) []wish {
 			add(path, text, parts...)
 		}
 	}
+	if cfg.Registry.URL != "" {
+		text, parts := callWish(cfg, "registry.url", cfg.Registry.URL, "", "registry.secret")
+		add("registry", text, parts...)
+	}
 	slices.SortFunc(list, func(a, b wish) int { return strings.Compare(a.text+a.key, b.text+b.key) })
 	return list
 }
@@ -172,7 +176,10 @@ func requestWish(address string, r catalog.Request) (text string, parts []string
 func headerNames(cfg *config.Config, path string) []string {
 	kind, rest, _ := strings.Cut(path, ".")
 	name := strings.TrimSuffix(rest, ".headers")
-	if kind == "models" {
+	switch kind {
+	case "":
+		return nil
+	case "models":
 		return slices.Sorted(maps.Keys(cfg.Models[name].Headers))
 	}
 	return slices.Sorted(maps.Keys(cfg.Servers[name].Headers))
