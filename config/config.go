@@ -141,6 +141,10 @@ func (c *Config) ServerNames() []string {
 	return slices.DeleteFunc(names(c, "servers", c.Servers), func(n string) bool { return !c.Servers[n].IsEnabled() })
 }
 
+// AllServerNames returns the names of all servers in file order, those that are
+// switched off as well.
+func (c *Config) AllServerNames() []string { return names(c, "servers", c.Servers) }
+
 // ModelNames returns the names of the models in file order; the first is the default.
 func (c *Config) ModelNames() []string { return names(c, "models", c.Models) }
 

@@ -179,7 +179,7 @@ func (a *app) printServer(s serverInfo) error {
 
 // place is where a server stands in the file.
 func place(h *host.Host, name string) int {
-	names := h.Config().ServerNames()
+	names := h.Config().AllServerNames()
 	if i := slices.Index(names, name); i >= 0 {
 		return i
 	}

@@ -282,11 +282,7 @@ func newServersGet(a *app) *cobra.Command {
 			}
 			path := "servers." + args[0]
 			if _, ok := cfg.Servers[args[0]]; !ok {
-				var all []string
-				for name := range cfg.Servers {
-					all = append(all, name)
-				}
-				return tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'%s", args[0], didYouMean(args[0], all))
+				return tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'%s", args[0], didYouMean(args[0], cfg.AllServerNames()))
 			}
 			values, err := cfg.Show(path)
 			if err != nil {
