@@ -54,6 +54,9 @@ func (c *Client) Probe(ctx context.Context) error {
 	return nil
 }
 
+// maxCursor bounds a cursor, of which all of a list are kept, in bytes.
+const maxCursor = 16 << 10
+
 // list walks the pages of a list.
 func (c *Client) list(ctx context.Context, method, key string, each func(raw []byte)) error {
 	cursors := map[string]bool{}
@@ -84,6 +87,8 @@ func (c *Client) list(ctx context.Context, method, key string, each func(raw []b
 			return tenon.Errorf(tenon.CodeProtocol, "%s gives no array %q", method, key)
 		case len(next) == 0 || string(next) == "null":
 			return nil
+		case len(next) > maxCursor:
+			return tenon.Errorf(tenon.CodeTooLarge, "%s gives a cursor of more than %d bytes", method, maxCursor)
 		case cursors[string(next)]:
 			return tenon.Errorf(tenon.CodeProtocol, "%s repeats the cursor %s; the list has no end", method, clip(next))
 		case page >= c.cfg.MaxPages:

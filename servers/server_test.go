@@ -32,6 +32,9 @@ func TestMain(m *testing.M) {
 	case "host":
 		playHost()
 		return
+	case "victim":
+		playVictim()
+		return
 	default:
 		if err := testserver.Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -88,7 +88,7 @@ func choose(text string) (*chosen, error) {
 	if _, ok := moments[at]; when && !ok {
 		return nil, fmt.Errorf("testserver: --fault: no moment %q; connect, list or call", at)
 	}
-	for _, f := range faults() {
+	for _, f := range append(faults(), bombs()...) {
 		if f.name == name {
 			return &chosen{&f, at}, nil
 		}
@@ -109,9 +109,15 @@ func (c *chosen) meets(method string) bool {
 
 // Faults returns the names of all faults for a transport (stdio, http, sse, ws,
 // jsonrpc), of all where it is "".
-func Faults(kind string) []string {
+func Faults(kind string) []string { return namesOf(faults(), kind) }
+
+// Bombs returns the names of the faults whose sizes no memory holds, as [Faults]
+// does.
+func Bombs(kind string) []string { return namesOf(bombs(), kind) }
+
+func namesOf(faults []fault, kind string) []string {
 	var names []string
-	for _, f := range faults() {
+	for _, f := range faults {
 		if kind == "" || f.on == nil || slices.Contains(f.on, kind) {
 			names = append(names, f.name)
 		}
@@ -120,7 +126,7 @@ func Faults(kind string) []string {
 }
 
 func listFaults(w io.Writer) error {
-	for _, f := range faults() {
+	for _, f := range append(faults(), bombs()...) {
 		on := "all"
 		if f.on != nil {
 			on = strings.Join(f.on, ",")
