@@ -58,7 +58,7 @@ var arrows = map[string][]string{
 
 	"eval": {"agent", "catalog", "config", "host"},
 
-	"httpapi": {"agent", "catalog", "config", "engine", "host", "mcp", "servers", "internal/sse"},
+	"httpapi": {"agent", "catalog", "config", "engine", "host", "mcp", "model", "servers", "internal/sse"},
 
 	"internal/history":    {},
 	"internal/testserver": {"mcp", "transport", "jsonrpc"},

@@ -238,6 +238,7 @@ type Prompt struct {
 	Deadline   time.Time       // when the run's time is up; zero: never
 	Budgets    Budgets         // that the request is charged to
 	Tokens     int             // an estimate of what the request comes to, without tools
+	Sampling   *Sampling       // nil: as the model is configured
 }
 
 func mustJSON(v any) json.RawMessage {

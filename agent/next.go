@@ -68,6 +68,7 @@ func (s *State) Prompt() *Prompt {
 		React:      s.spec.React,
 		Budgets:    s.spec.Budgets,
 		Tokens:     s.tokensNow(),
+		Sampling:   s.spec.Sampling,
 	}
 	if s.spec.Timeout > 0 {
 		p.Deadline = s.started.Add(s.spec.Timeout)

@@ -52,6 +52,16 @@ type Spec struct {
 	// the model sees: from → to.
 	History []*tenon.Message  `json:"history,omitempty"`
 	Exposed map[string]string `json:"exposed_names,omitempty"`
+
+	Sampling *Sampling `json:"sampling,omitempty"` // nil: as the model is configured
+}
+
+// Sampling is how the model writes its answers, where a question says so itself. A
+// zero field is as the model is configured.
+type Sampling struct {
+	MaxTokens   int      `json:"max_tokens,omitempty"` // of one answer
+	Temperature *float64 `json:"temperature,omitempty"`
+	TopP        *float64 `json:"top_p,omitempty"`
 }
 
 // React says that tools are called in a text loop, and how its prompt is written.

@@ -31,12 +31,16 @@ type Question struct {
 	Output json.RawMessage
 	// History stands before the question in a new session: see [ReadConversation].
 	History    []*tenon.Message
-	ToolChoice string          // auto, any, none or an exposed name; empty: the agent's
-	MaxTurns   int             // 0: the agent's
-	Groups     []string        // groups of tools that are asked for; nil: the agent's
-	State      string          // state in which the agent begins; empty: that of the conversation, else the agent's
-	Mode       string          // native or react; empty: the agent's
-	Principal  tenon.Principal // whose run it is; empty: the local user's
+	ToolChoice string   // auto, any, none or an exposed name; empty: the agent's
+	MaxTurns   int      // 0: the agent's
+	Groups     []string // groups of tools that are asked for; nil: the agent's
+	State      string   // state in which the agent begins; empty: that of the conversation, else the agent's
+	Mode       string   // native or react; empty: the agent's
+	// System stands after the agent's instructions.
+	System string
+	// Sampling is how the model writes its answers; nil: as it is configured.
+	Sampling  *agent.Sampling
+	Principal tenon.Principal // whose run it is; empty: the local user's
 	// Grant, if set, allows beforehand what would ask; it is who the journal
 	// names as having decided.
 	Grant string
@@ -54,6 +58,9 @@ const titleLen = 80
 func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, error) {
 	if strings.TrimSpace(q.Text) == "" {
 		return tenon.Run{}, nil, tenon.Errorf(tenon.CodeInvalid, "the question is empty")
+	}
+	if s := q.Sampling; s != nil && (s.MaxTokens < 0 || outside(s.Temperature, 2) || outside(s.TopP, 1)) {
+		return tenon.Run{}, nil, tenon.Errorf(tenon.CodeInvalid, "max_tokens must not be negative, temperature must be from 0 to 2, top_p from 0 to 1")
 	}
 	if len(q.History) > 0 && q.Session != "" {
 		return tenon.Run{}, nil, tenon.Errorf(tenon.CodeInvalid, "a history begins a new session; it cannot be put into session %s", q.Session)
@@ -116,6 +123,10 @@ func (h *Host) agentSpec(ctx context.Context, name string, a agent.Config, q Que
 	if err := h.output(q, &spec); err != nil {
 		return spec, nil, nil, err
 	}
+	if q.System != "" {
+		spec.System = strings.TrimSpace(spec.System + "\n\n" + q.System)
+	}
+	spec.Sampling = q.Sampling
 	spec.ToolChoice = cmp.Or(q.ToolChoice, spec.ToolChoice)
 	spec.State, spec.StateAsked = cmp.Or(q.State, a.State), q.State != ""
 	if q.Groups != nil {
@@ -347,3 +358,6 @@ func shorten(s string, n int) string {
 	}
 	return string(r)
 }
+
+// outside reports whether a number that is there is not from 0 to a bound.
+func outside(f *float64, most float64) bool { return f != nil && !(*f >= 0 && *f <= most) }

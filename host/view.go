@@ -55,6 +55,9 @@ func (h *Host) request(ctx context.Context, p *agent.Prompt) (*tenon.Request, er
 	if p.React == nil {
 		req.Output = p.Output
 	}
+	if s := p.Sampling; s != nil {
+		req.MaxTokens, req.Temperature, req.TopP = s.MaxTokens, s.Temperature, s.TopP
+	}
 	named := map[string]bool{} // by results that the model still sees
 	if p.React == nil && len(p.Found) > 0 {
 		for _, m := range p.Messages {

@@ -26,7 +26,7 @@ func guarded() httpapi.Config {
 
 // fill puts ids into the pattern of a route.
 func fill(pattern string) string {
-	return strings.NewReplacer("{id}", "run_none", "{name}", "none", "{artifact}", "none").Replace(pattern)
+	return strings.NewReplacer("{id}", "run_none", "{name}", "none", "{artifact}", "none", "{model}", "none").Replace(pattern)
 }
 
 // TestEveryRouteIsGuarded sends to every route of the table what has to be refused
@@ -131,7 +131,7 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 			}
 			reached = 0
 			status, _ := ask(r.Method, fill(r.Pattern)+"?access_token="+ownToken, request{header: js})
-			if ok := r.Stream || r.Open; (status == 200) != ok || (reached == 1) != ok {
+			if ok := r.Stream && r.Method == http.MethodGet || r.Open; (status == 200) != ok || (reached == 1) != ok {
 				t.Errorf("a token in the address: status %d", status)
 			}
 		})

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"slices"
@@ -156,7 +157,7 @@ func (c *call) handle() {
 // fail answers with an error, in the form of the route's API.
 func (c *call) fail(err error) {
 	p, known := problem(err)
-	if c.req.Context().Err() != nil && p.Status != http.StatusRequestTimeout { // whose reading has ended, and not the client
+	if c.req.Context().Err() != nil && p.Status != http.StatusRequestTimeout && !errors.Is(err, ErrStopping) { // whose reading has ended, and not the client
 		return // nobody reads it
 	}
 	if !known {

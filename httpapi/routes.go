@@ -19,11 +19,7 @@ func routes() []route {
 		{get, "/healthz", (*call).health, "", true, false, false},
 		{get, "/readyz", (*call).ready, "", true, false, false},
 	}
-	for _, r := range []struct {
-		method, pattern string
-		serve           func(*call) error
-		owner, stream   bool
-	}{
+	for _, r := range []line{
 		{get, "/me", (*call).me, false, false},
 		{get, "/openapi.json", (*call).openapi, false, false},
 
@@ -78,7 +74,37 @@ func routes() []route {
 	} {
 		all = append(all, route{r.method, prefix + r.pattern, r.serve, Native, false, r.owner, r.stream})
 	}
-	return all
+	for _, r := range []line{
+		{post, "/chat", (*call).chat, false, false},
+		{post, "/chat/stream", (*call).chatStream, false, true},
+		{get, "/mcp/servers", (*call).chatServers, false, false},
+		{get, "/mcp/servers/{id}", (*call).chatServerByID, false, false},
+		{post, "/mcp/servers/{id}/enable", (*call).chatEnable, true, false},
+		{post, "/mcp/servers/{id}/disable", (*call).chatDisable, true, false},
+		{post, "/mcp/servers/{id}/reconnect", (*call).chatReconnect, true, false},
+		{get, "/mcp/tools", (*call).chatTools, false, false},
+		{post, "/mcp/tools/call", (*call).chatCallTool, false, false},
+		{get, "/mcp/resources", (*call).chatResources, false, false},
+		{post, "/mcp/resources/read", (*call).chatRead, false, false},
+		{get, "/mcp/prompts", (*call).chatPrompts, false, false},
+		{post, "/mcp/prompts/get", (*call).chatPrompt, false, false},
+	} {
+		for _, p := range []string{"", "/api"} {
+			all = append(all, route{r.method, p + r.pattern, r.serve, ResearchAI, false, r.owner, r.stream})
+		}
+	}
+	return append(all,
+		route{get, "/v1/models", (*call).openModels, OpenAI, false, false, false},
+		route{get, "/v1/models/{model}", (*call).openModel, OpenAI, false, false, false},
+		route{post, "/v1/chat/completions", (*call).completions, OpenAI, false, false, true},
+	)
+}
+
+// line is a line of the table of one API.
+type line struct {
+	method, pattern string
+	serve           func(*call) error
+	owner, stream   bool
 }
 
 // prefix is that of the native API.

@@ -96,6 +96,9 @@ func TestScript(t *testing.T) {
 			"bytes":     cmdBytes,
 
 			"sameexport": cmdSameExport,
+			"http":       cmdHTTP,
+			"shape":      cmdShape,
+			"offers":     cmdOffers,
 		},
 	})
 }

@@ -61,6 +61,7 @@ func newServe(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&f.listen, "listen", "", "`ADDRESS:PORT` to listen on, or off (default: serve.listen, 127.0.0.1:8420)")
+	cmd.Flags().StringVar(&f.model, "model", "", "`MODEL` in place of what agents name: an entry of models, provider/name, or script:FILE")
 	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "`FILE` of your token; one is made where there is none (default: serve.token beside the store)")
 	cmd.Flags().DurationVar(&grace, "grace", grace, "`TIME` that what is under way has to end when tenon serve is stopped")
 	return cmd
@@ -68,7 +69,7 @@ func newServe(a *app) *cobra.Command {
 
 func (a *app) serve(ctx context.Context, f *serveFlags, grace time.Duration) (err error) {
 	a.serving = true
-	h, err := a.open(ctx, opening{connect: true, lasting: true})
+	h, err := a.open(ctx, opening{connect: true, lasting: true, model: f.model})
 	if err != nil {
 		return err
 	}
@@ -107,6 +108,12 @@ func (a *app) serve(ctx context.Context, f *serveFlags, grace time.Duration) (er
 	log.Info("tenon serve: at work", "socket", socket, "servers", len(h.Servers()), "process", os.Getpid(), "version", version().Version)
 	if tcp != nil {
 		s.announce(log, urlOf(tcp))
+		if path := besideSocket(h, ".url"); path != "" { // for scripts; who cannot read it asks the log
+			if err := os.WriteFile(path, []byte(urlOf(tcp)+"\n"), 0o600); err != nil {
+				log.Warn("where tenon serve listens cannot be written down", "error", err)
+			}
+			defer os.Remove(path)
+		}
 	}
 	return s.serve(ctx, l, tcp, hup, grace)
 }
@@ -131,8 +138,8 @@ func (s *server) serve(ctx context.Context, l, tcp net.Listener, hup <-chan os.S
 	s.cut, cut = context.WithCancel(context.WithoutCancel(ctx))
 	s.charge(ctx, s.host)
 	defer s.stop(grace, cut)
-	base, leave := context.WithCancel(context.WithoutCancel(ctx)) // of the requests
-	defer leave()
+	base, leave := context.WithCancelCause(context.WithoutCancel(ctx)) // of the requests
+	defer leave(nil)
 	webs := []*http.Server{webServer(s.at(&s.local), base, s.host.Logger())}
 	listeners := []net.Listener{l}
 	if tcp != nil {
@@ -143,7 +150,7 @@ func (s *server) serve(ctx context.Context, l, tcp net.Listener, hup <-chan os.S
 		go func() { failed <- w.Serve(listeners[i]) }()
 	}
 	end := func(left int) {
-		leave()
+		leave(httpapi.ErrStopping)
 		var all sync.WaitGroup
 		for _, w := range webs {
 			all.Go(func() { shutdown(ctx, w) })

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -22,9 +21,6 @@ import (
 	"github.com/tenonhq/tenon/httpapi"
 )
 
-// tokenFile is the name of the local user's token, beside the socket.
-const tokenFile = "serve.token"
-
 // minToken is the shortest token that is taken, in bytes: others can be guessed.
 const minToken = 16
 
@@ -32,6 +28,7 @@ const minToken = 16
 type serveFlags struct {
 	listen    string
 	tokenFile string
+	model     string
 }
 
 // address is where tenon serve listens, beside its socket. Default says that nobody
@@ -128,10 +125,14 @@ func checkTokens(own tenon.Secret, others map[tenon.Principal]tenon.Secret) erro
 	return nil
 }
 
-// tokenPath is where the local user's token is kept, beside the socket of the store.
-func tokenPath(h *host.Host) string {
+// tokenPath is where the local user's token is kept.
+func tokenPath(h *host.Host) string { return besideSocket(h, ".token") }
+
+// besideSocket is a file of tenon serve beside its socket: serve.token, and serve.url,
+// which says where it listens. "": the store has no place.
+func besideSocket(h *host.Host, ext string) string {
 	if s := h.Socket(); s != "" {
-		return filepath.Join(filepath.Dir(s), strings.TrimSuffix(filepath.Base(s), ".sock")+".token")
+		return strings.TrimSuffix(s, ".sock") + ext
 	}
 	return ""
 }

@@ -1,0 +1,134 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/host"
+)
+
+// ErrStopping as the cause of a request's end says that this process is about to end.
+// The run that a client waits for goes on then; where the client goes away by itself
+// the run is cancelled.
+var ErrStopping error = tenon.Errorf(tenon.CodeCancelled, "tenon is stopping; what was begun goes on when it is there again")
+
+// followed is what a run that a client waited for came to, or what it waits for.
+type followed struct {
+	agent.Report
+	said    string // all text, one turn after the other
+	waiting []host.Approval
+}
+
+// telling is told of a run while it goes on. Its functions may be nil; an error of one
+// ends the following.
+type telling struct {
+	text func(string) error
+	tool func(name string, success bool) error
+}
+
+// follow follows a run from an event on until it ends or waits for somebody.
+func (c *call) follow(run string, after uint64, tell telling) (followed, error) {
+	f, err := c.followRun(run, after, tell)
+	if err != nil && c.ctx().Err() != nil {
+		if errors.Is(context.Cause(c.ctx()), ErrStopping) {
+			return f, ErrStopping
+		}
+		_ = c.h.Cancel(context.WithoutCancel(c.ctx()), run, "the client went away") // nobody is left to be told
+	}
+	return f, err
+}
+
+func (c *call) followRun(run string, after uint64, tell telling) (f followed, err error) {
+	turn, names := "", map[string]string{}
+	var said strings.Builder
+	dialog, err := c.h.Dialog(c.ctx(), run, after)
+	if err != nil {
+		return f, err
+	}
+	say := func(text string) error {
+		if text == "" {
+			return nil
+		}
+		first := turn == ""
+		turn += text
+		if first && said.Len() > 0 {
+			text = "\n\n" + text // of the turn before
+		}
+		said.WriteString(text)
+		if tell.text != nil {
+			return tell.text(text)
+		}
+		return nil
+	}
+	react := false
+	for e, err := range c.h.Events(c.ctx(), run, after) {
+		if err != nil {
+			return f, err
+		}
+		for _, chunk := range dialog.Add(e) {
+			var p host.Chunk
+			if react = true; json.Unmarshal(chunk.Data, &p) == nil && p.Type == host.ChunkAnswer {
+				if err := say(p.Content); err != nil {
+					return f, err
+				}
+			}
+		}
+		if err = c.heard(e, react, say, &turn, names, tell); err != nil {
+			return f, err
+		}
+		if e.Kind == tenon.EventQuestion {
+			if f.waiting, err = c.h.Awaited(c.ctx(), run); err != nil || len(f.waiting) > 0 {
+				break
+			}
+		}
+	}
+	if err = c.ctx().Err(); err != nil {
+		return f, err
+	}
+	if f.waiting, err = c.h.Awaited(c.ctx(), run); err != nil {
+		return f, err
+	}
+	f.said = said.String()
+	f.Report, err = c.h.Report(c.ctx(), run)
+	return f, err
+}
+
+// heard passes on what an event says. Of an answer whose pieces were missed, the rest
+// comes with the whole.
+func (c *call) heard(e tenon.Event, react bool, say func(string) error, turn *string, names map[string]string, tell telling) error {
+	switch e.Kind {
+	case engine.LiveDelta:
+		var d engine.Delta
+		if !react && json.Unmarshal(e.Data, &d) == nil && d.Kind == "text" {
+			return say(d.Text)
+		}
+	case engine.LiveReset:
+		*turn = ""
+	case agent.EventModel:
+		var r tenon.Response
+		if !react && json.Unmarshal(e.Data, &r) == nil && r.Message != nil {
+			if rest, ok := strings.CutPrefix(r.Message.Text(), *turn); ok {
+				if err := say(rest); err != nil {
+					return err
+				}
+			}
+		}
+		*turn = ""
+	case agent.EventProposed:
+		var call tenon.ToolCall
+		if json.Unmarshal(e.Data, &call) == nil {
+			names[e.Step] = call.Name
+		}
+	case agent.EventResult:
+		var o agent.Outcome
+		if tell.tool != nil && names[e.Step] != "" && json.Unmarshal(e.Data, &o) == nil {
+			return tell.tool(names[e.Step], o.Result != nil && !o.Result.IsError)
+		}
+	}
+	return nil
+}
