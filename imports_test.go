@@ -45,6 +45,8 @@ var arrows = map[string][]string{
 	"model/script":    {"model"},
 	"record":          {"model", "model/anthropic", "mcp"},
 
+	"telemetry": {"agent"},
+
 	"store":             {},
 	"store/sqlite":      {"store"},
 	"store/storetest":   {"store"},
@@ -54,16 +56,16 @@ var arrows = map[string][]string{
 
 	"config": {"agent", "catalog", "model", "model/react", "policy", "servers", "table", "internal/keyring"},
 	"host": {"agent", "catalog", "config", "engine", "engine/local", "model", "model/anthropic", "model/gemini", "model/openai",
-		"model/react", "model/script", "policy", "record", "servers", "servers/oauth", "store", "store/sqlite", "transport", "internal/keyring", "internal/outbound", "internal/patience"},
+		"model/react", "model/script", "policy", "record", "servers", "servers/oauth", "store", "store/sqlite", "telemetry", "transport", "internal/keyring", "internal/outbound", "internal/patience"},
 
 	"eval": {"agent", "catalog", "config", "host"},
 
-	"httpapi": {"agent", "catalog", "config", "engine", "host", "mcp", "model", "servers", "internal/sse"},
+	"httpapi": {"agent", "catalog", "config", "engine", "host", "mcp", "model", "servers", "telemetry", "internal/sse"},
 
 	"internal/history":    {},
 	"internal/testserver": {"mcp", "transport", "jsonrpc"},
 	"internal/clitest":    {},
-	"cmd/tenon":           {"agent", "catalog", "config", "engine", "eval", "host", "httpapi", "internal/testserver", "model", "model/script", "policy", "record", "servers", "servers/registry", "table"},
+	"cmd/tenon":           {"agent", "catalog", "config", "engine", "eval", "host", "httpapi", "internal/testserver", "model", "model/script", "policy", "record", "servers", "servers/registry", "table", "telemetry"},
 }
 
 // homes says which package of ours may import a module of others. One module,

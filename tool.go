@@ -107,6 +107,9 @@ type Call struct {
 	// Key is the same on all attempts of one step, so that a server can
 	// recognise a repetition: run id + "/" + step id. It is sent in _meta.
 	Key string
+	// Trace is the trace that the call belongs to (W3C traceparent); empty: none. It is
+	// sent in _meta.
+	Trace string
 	// Input answers what an earlier attempt asked for (MCP 2026-07-28,
 	// multi round-trip requests). Nil on a first attempt.
 	Input *InputAnswer

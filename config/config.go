@@ -60,7 +60,7 @@ type Config struct {
 	Store Store `yaml:"store"`
 	// What `tenon serve` offers over HTTP.
 	Serve Serve `yaml:"serve"`
-	// Logs.
+	// Logs, counters and traces.
 	Telemetry Telemetry `yaml:"telemetry"`
 
 	// File is the file as the user would name it, Path the absolute one (empty
@@ -127,7 +127,15 @@ type Telemetry struct {
 	LogLevel string `yaml:"log_level" enum:"debug,info,warn,error" default:"warn"`
 	// Form of the log on stderr.
 	LogFormat string `yaml:"log_format" enum:"text,json" default:"text"`
+	// Whether `tenon serve` gives its counters at /metrics, in Prometheus' text form.
+	Metrics *bool `yaml:"metrics" default:"true"`
+	// Address of an OpenTelemetry collector over HTTP, such as `http://127.0.0.1:4318`: traces and metrics are sent there in OTLP/JSON, and servers are told the trace that
+	// a call belongs to. Texts, arguments and results are no part of them.
+	OTLP string `yaml:"otlp" default:"none"`
 }
+
+// HasMetrics reports whether counters are given at /metrics.
+func (t Telemetry) HasMetrics() bool { return t.Metrics == nil || *t.Metrics }
 
 // WithDefaults returns a copy with the values that are absent filled in.
 func (t Telemetry) WithDefaults() Telemetry {

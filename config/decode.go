@@ -321,6 +321,24 @@ func describe(n *node) string {
 	return n.what()
 }
 
+// ParseSince reads a time (RFC 3339, or a date in UTC) or an age, such as 7d, which is
+// so long before now. "" is the zero time.
+func ParseSince(s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t, nil
+		}
+	}
+	d, err := ParseDuration(s)
+	if err != nil || d < 0 {
+		return time.Time{}, tenon.Errorf(tenon.CodeInvalid, "'%s' is neither a time, such as 2026-11-21, nor an age, such as 7d or 12h", s)
+	}
+	return now.Add(-d), nil
+}
+
 // ParseDuration reads what Go reads (90s, 5m, 1h30m), and days before that: 30d,
 // 1d12h.
 func ParseDuration(s string) (time.Duration, error) {

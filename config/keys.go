@@ -17,7 +17,7 @@ var expands = map[string]bool{
 	"servers.NAME.auth.client_id": true, "servers.NAME.auth.scopes[]": true, "servers.NAME.auth.issuer": true,
 	"models.NAME.base_url": true, "models.NAME.headers.NAME": true, "models.NAME.path": true,
 	"agents.NAME.instructions.file": true, "agents.NAME.prompt": true, "store.path": true, "secrets.NAME.file": true, "prices": true,
-	"servers.NAME.roots[]": true, "registry.url": true,
+	"servers.NAME.roots[]": true, "registry.url": true, "telemetry.otlp": true,
 }
 
 // takeSecrets holds the patterns of the values in which ${secret:NAME} stands for
@@ -56,9 +56,8 @@ var laterKeys = map[string][]string{
 	"policy.URLs":    {"allow_private"},
 	"agent.Config": {"data_inputs", "data_message_prefix",
 		"history", "errors", "response_format"},
-	"config.Store":     {"dsn", "audit", "redact"},
-	"config.Serve":     {"ui"},
-	"config.Telemetry": {"metrics", "otlp"},
+	"config.Store": {"dsn", "audit", "redact"},
+	"config.Serve": {"ui"},
 }
 
 // unknown reports a key that no field has.

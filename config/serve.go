@@ -114,7 +114,7 @@ func IsLoopback(addr string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// serve checks the block of that name.
+// serve checks the block of that name, and where telemetry goes.
 func (k *checker) serve() {
 	s := k.c.Serve
 	if why := CheckListen(cmp.Or(s.Listen, ListenOff)); why != "" {
@@ -135,6 +135,11 @@ func (k *checker) serve() {
 			k.bad(p, "write it as serve.auth.secret", "'local' is you")
 		case !validName(name):
 			k.bad(p, "", "a name has 1 to 64 of the characters A-Z a-z 0-9 _ . -")
+		}
+	}
+	if o := k.c.Telemetry.OTLP; o != "" {
+		if u, err := url.Parse(o); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			k.bad("telemetry.otlp", "such as http://127.0.0.1:4318", "not the address of a collector")
 		}
 	}
 	if k.has("serve.agent") && !slices.Contains(k.order["agents"], s.Agent) && (s.Agent != "default" || len(k.order["agents"]) > 0) {

@@ -12,6 +12,7 @@ import (
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/internal/patience"
 	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/telemetry"
 )
 
 // do carries out one command of a core. See [engine.Do].
@@ -116,6 +117,14 @@ func (h *Host) generate(ctx context.Context, m tenon.Model, req *tenon.Request, 
 	return nil, tenon.Errorf(tenon.CodeInternal, "model %s ended its stream without an answer", m.Name())
 }
 
+// trace is the trace that a server is told of, where traces are sent anywhere.
+func (h *Host) trace(run, step string) string {
+	if h.config.Telemetry.OTLP == "" {
+		return ""
+	}
+	return telemetry.TraceParent(run, step)
+}
+
 // doTool calls a tool and says how it ended.
 func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit func(tenon.Event)) ([]tenon.Event, error) {
 	var c agent.ToolCommand
@@ -159,7 +168,7 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 		return h.doFind(ctx, a, &c)
 	}
 	r, err := s.Call(ctx, tenon.Call{
-		Tool: c.Remote, Arguments: c.Arguments, Key: run + "/" + a.Step, Input: c.Input, Ask: asks.ask,
+		Tool: c.Remote, Arguments: c.Arguments, Key: run + "/" + a.Step, Trace: h.trace(run, a.Step), Input: c.Input, Ask: asks.ask,
 		Progress: func(p tenon.Progress) {
 			emit(tenon.Event{Step: a.Step, Kind: agent.LiveProgress, Data: encode(p)})
 		},

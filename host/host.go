@@ -90,6 +90,9 @@ type Config struct {
 	// Brief says that the process ends soon after Close, as that of a command line
 	// does. See [sqlite.Config].
 	Brief bool
+	// Observe is told of the events that runs of this process have stored: see
+	// [local.Config].
+	Observe func(tenon.Run, []tenon.Event)
 	// Clock is the time; nil: the system's.
 	Clock engine.Clock
 }
@@ -177,7 +180,7 @@ func prepare(cfg Config) (*Host, error) {
 // work makes the engine of a host that has a store.
 func (h *Host) work() (err error) {
 	h.users.Add(1)
-	h.engine, err = local.New(local.Config{Store: h.store, NewCore: h.newCore, Do: h.do, Clock: h.cfg.Clock, Logger: h.log,
+	h.engine, err = local.New(local.Config{Store: h.store, NewCore: h.newCore, Do: h.do, Clock: h.cfg.Clock, Logger: h.log, Observe: h.cfg.Observe,
 		Parallel: maxParallel})
 	if err != nil {
 		return errors.Join(err, h.leaveStore())

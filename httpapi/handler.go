@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/telemetry"
 )
 
 // Caller is who sends a request.
@@ -54,6 +55,8 @@ type Config struct {
 	APIs []string
 	// Agent is whom the researchai API asks; empty: the default one.
 	Agent string
+	// Telemetry counts requests and gives its metrics at /metrics; nil: there are none.
+	Telemetry *telemetry.Collector
 	// BodyTime is how long the body of a request may take to arrive; 0: 30 s.
 	BodyTime time.Duration
 }
@@ -142,6 +145,11 @@ func (c *call) ctx() context.Context { return c.req.Context() }
 
 // handle passes a request through the checks, all of them before its route.
 func (c *call) handle() {
+	if t := c.cfg.Telemetry; t != nil {
+		began, w := time.Now(), &counting{ResponseWriter: c.w, status: http.StatusOK}
+		c.w = w
+		defer func() { t.Request(cmp.Or(c.route.pattern, "none"), w.status, time.Since(began).Seconds()) }()
+	}
 	leave, err := c.check()
 	if leave != nil {
 		defer leave()

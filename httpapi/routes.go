@@ -18,6 +18,7 @@ func routes() []route {
 	all := []route{
 		{get, "/healthz", (*call).health, "", true, false, false},
 		{get, "/readyz", (*call).ready, "", true, false, false},
+		{get, "/metrics", (*call).metrics, "", false, true, false},
 	}
 	for _, r := range []line{
 		{get, "/me", (*call).me, false, false},
@@ -69,7 +70,7 @@ func routes() []route {
 		{get, "/agents", (*call).agents, false, false},
 		{get, "/models", (*call).models, false, false},
 		{post, "/models/test", (*call).testModel, true, false},
-		{get, "/stats/tools", (*call).toolStats, false, false},
+		{get, "/stats/{by}", (*call).stats, false, false},
 		{get, "/config", (*call).config, true, false},
 	} {
 		all = append(all, route{r.method, prefix + r.pattern, r.serve, Native, false, r.owner, r.stream})

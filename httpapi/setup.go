@@ -3,9 +3,13 @@ package httpapi
 import (
 	_ "embed"
 	"net/http"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/servers"
 )
 
@@ -125,8 +129,20 @@ func (c *call) config() error {
 	return c.answer(http.StatusOK, ConfigInfo{cfg.File, values})
 }
 
-func (c *call) toolStats() error {
-	list, err := c.h.ToolStats(c.ctx())
+// stats counts by what the path names. The owner sees everybody's, others their own.
+func (c *call) stats() error {
+	q := host.StatsQuery{By: c.req.PathValue("by"), Principal: c.caller.Principal}
+	if c.caller.Owner {
+		q.Principal = ""
+	}
+	if !slices.Contains(host.StatsBy(), q.By) {
+		return tenon.Errorf(tenon.CodeNotFound, "nothing is counted by '%s'; values: %s", q.By, strings.Join(host.StatsBy(), ", "))
+	}
+	var err error
+	if q.Since, err = config.ParseSince(c.req.URL.Query().Get("since"), time.Now()); err != nil {
+		return err
+	}
+	list, err := c.h.Stats(c.ctx(), q)
 	if err != nil {
 		return err
 	}

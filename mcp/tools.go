@@ -184,6 +184,9 @@ func (c *Client) Call(ctx context.Context, call tenon.Call) (*tenon.Result, erro
 	if call.Key != "" {
 		extra = text(extra, metaKey, call.Key)
 	}
+	if call.Trace != "" { // SEP-414: unprefixed
+		extra = text(extra, "traceparent", call.Trace)
+	}
 	if call.Progress != nil {
 		token := strconv.FormatInt(c.tokens.Add(1), 10)
 		c.progress.Store(token, call.Progress)

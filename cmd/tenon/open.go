@@ -63,6 +63,7 @@ func (a *app) open(ctx context.Context, o opening) (*host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.Observe = a.collect(cfg.Config, o.lasting)
 	return host.Open(ctx, cfg)
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/telemetry"
 )
 
 // stdio is where a command reads and writes.
@@ -31,16 +32,17 @@ type app struct {
 	lookupEnv func(string) (string, bool)
 	lines     *lineReader
 
-	config   string
-	format   string
-	home     string
-	logLevel string
-	noColor  bool
-	noInput  bool
-	quiet    bool
-	talking  bool // chat: the session goes on by itself
-	wait     bool // follow runs until somebody elsewhere has answered
-	serving  bool // serve: the log is what there is to see
+	config    string
+	format    string
+	home      string
+	logLevel  string
+	noColor   bool
+	noInput   bool
+	quiet     bool
+	talking   bool                 // chat: the session goes on by itself
+	wait      bool                 // follow runs until somebody elsewhere has answered
+	collector *telemetry.Collector // nil: nothing is counted
+	serving   bool                 // serve: the log is what there is to see
 
 	inTTY, outTTY, errTTY bool
 	outColor, errColor    bool
@@ -69,6 +71,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	args = countedRefs(root, args)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	a.collected()
 	if r := (reported{}); ctx.Err() != nil && errorCode(err) == tenon.CodeCancelled && !errors.As(err, &r) {
 		err = interrupted(ctx, err)
 	}

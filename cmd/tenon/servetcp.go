@@ -71,6 +71,9 @@ func (a *app) tcpHandler(ctx context.Context, f *serveFlags, h *host.Host, addr 
 	cfg := h.Config()
 	s := cfg.Serve.WithDefaults()
 	c := httpapi.Config{Guarded: true, Origins: s.Origins, APIs: s.APIs, Agent: s.Agent}
+	if cfg.Telemetry.HasMetrics() {
+		c.Telemetry = a.collector
+	}
 	if name, _, err := net.SplitHostPort(addr); err == nil && !config.IsLoopback(addr) {
 		c.Hosts = []string{strings.ToLower(name), "*"}
 	}

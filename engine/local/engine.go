@@ -26,6 +26,9 @@ type Config struct {
 	Do      engine.Do
 	Clock   engine.Clock // nil: the real one
 	Logger  *slog.Logger // nil: discard
+	// Observe is told of the events of a run that were stored, with its row as it is
+	// then, in their order. It must not block and not change them. Nil: nobody is.
+	Observe func(tenon.Run, []tenon.Event)
 	// Parallel bounds the commands of one run that are carried out at a time;
 	// 0 means 4. A core that names fewer gets fewer.
 	Parallel int

@@ -83,6 +83,9 @@ func (d *driver) store(ctx context.Context) ([]tenon.Event, error) {
 	if len(d.taken) > 0 {
 		d.taken = map[string]uint64{}
 	}
+	if d.e.c.Observe != nil && len(events) > 0 {
+		d.e.c.Observe(d.row, events)
+	}
 	if d.create != nil {
 		d.create, d.blobs, d.uses = nil, nil, nil
 		close(d.ready)
