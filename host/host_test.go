@@ -436,7 +436,7 @@ func TestReplayReachesTheSame(t *testing.T) {
 func TestToolStats(t *testing.T) {
 	h := open(t, t.TempDir(), "steps: [{calls: [{name: price, arguments: {thing: tea}}, {name: fail}, {name: nope}, {name: fail}]}, {text: done}]", &shop{})
 	ask(t, h, host.Question{Text: "q"})
-	list, err := h.ToolStats(t.Context())
+	list, err := h.Stats(t.Context(), host.StatsQuery{By: host.StatsTools})
 	if err != nil || len(list) != 3 {
 		t.Fatalf("stats %+v, error %v", list, err)
 	}

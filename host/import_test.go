@@ -94,7 +94,7 @@ func TestImport(t *testing.T) {
 	if open, err := to.Runs(t.Context(), engine.Filter{Resumable: true}); err != nil || len(open) > 0 {
 		t.Errorf("resumable: %+v, %v", open, err)
 	}
-	if stats, err := to.ToolStats(t.Context()); err != nil || len(stats) > 0 {
+	if stats, err := to.Stats(t.Context(), host.StatsQuery{By: host.StatsTools}); err != nil || len(stats) > 0 {
 		t.Errorf("calls that were made elsewhere are counted: %+v, %v", stats, err)
 	}
 

@@ -3,17 +3,49 @@ package host
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
+	"strings"
+	"time"
 
+	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/store"
 )
 
-// ToolStat counts the calls of one tool.
-type ToolStat struct {
-	Name    string `json:"name"` // as the model last saw it
-	Server  string `json:"server"`
-	Remote  string `json:"remote_name"`
+// The values of [StatsQuery.By].
+const (
+	StatsTools      = "tools"
+	StatsServers    = "servers"
+	StatsModels     = "models"
+	StatsAgents     = "agents"
+	StatsSessions   = "sessions"
+	StatsPrincipals = "principals"
+	StatsDays       = "days" // UTC
+)
+
+// StatsBy returns what can be counted by.
+func StatsBy() []string {
+	return []string{StatsTools, StatsServers, StatsModels, StatsAgents, StatsSessions, StatsPrincipals, StatsDays}
+}
+
+// StatsQuery says what is counted.
+type StatsQuery struct {
+	By        string          // one of [StatsBy]
+	Since     time.Time       // only runs that began then or later; zero: all
+	Principal tenon.Principal // only of this one; empty: of everybody
+}
+
+// Stat counts what was done with one tool, server, model, agent, session or principal,
+// or on one day. Calls are tool calls, by model those of the model. Latencies are those
+// of the calls; where calls of both kinds are counted, of whole runs.
+type Stat struct {
+	Name    string `json:"name"` // a tool's as the model last saw it
+	Server  string `json:"server,omitempty"`
+	Remote  string `json:"remote_name,omitempty"`
+	Title   string `json:"title,omitempty"` // of a session
+	Runs    int    `json:"runs,omitempty"`
+	Models  int    `json:"model_calls,omitempty"`
 	Calls   int    `json:"calls"`
 	Errors  int    `json:"errors"` // of those that ran
 	Denied  int    `json:"denied"`
@@ -21,63 +53,165 @@ type ToolStat struct {
 	Unknown int    `json:"unknown"`
 	P50     int64  `json:"p50_ms"`
 	P95     int64  `json:"p95_ms"`
+	P99     int64  `json:"p99_ms"`
+	Bytes   int64  `json:"bytes"` // of results
+	Input   int    `json:"input_tokens"`
+	Output  int    `json:"output_tokens"`
+	// Cost is what model calls and tools came to, in dollars, as far as prices are known.
+	Cost tenon.USD `json:"cost"`
+
+	took []int64
 }
 
-// ToolStats folds all journals into counts by tool, the most used first.
-func (h *Host) ToolStats(ctx context.Context) ([]ToolStat, error) {
-	type key struct{ server, remote, name string }
-	stats := map[key]*ToolStat{}
-	took := map[key][]int64{}
-	for before := ""; ; {
-		runs, err := h.store.Runs(ctx, store.RunFilter{Before: before, Limit: 500})
+// Stats folds journals into counts, the most used first; days in their order.
+// Errors: invalid (By), store.
+func (h *Host) Stats(ctx context.Context, q StatsQuery) ([]Stat, error) {
+	if !slices.Contains(StatsBy(), q.By) {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "nothing is counted by '%s'; values: %s", q.By, strings.Join(StatsBy(), ", "))
+	}
+	c := counter{by: q.By, stats: map[statKey]*Stat{}}
+	f := store.RunFilter{Principal: q.Principal, Limit: 500}
+	for {
+		runs, err := h.store.Runs(ctx, f)
 		if err != nil {
 			return nil, err
-		}
-		if len(runs) == 0 {
-			break
 		}
 		for _, r := range runs {
 			if r.Imported != nil {
 				continue // its calls were not made here
 			}
+			if r.Created.Before(q.Since) && r.Caller == "" {
+				return c.list(), nil // the others are older
+			}
 			events, err := h.store.Events(ctx, r.ID, 0, 0)
 			if err != nil {
 				return nil, err
 			}
-			for _, c := range agent.Calls(events) {
-				k := key{c.Server, c.Remote, ""}
-				if c.Server == "" {
-					k.name = c.Name // a tool that there was not
-				}
-				s := stats[k]
-				if s == nil {
-					s = &ToolStat{Name: c.Name, Server: c.Server, Remote: c.Remote}
-					stats[k] = s
-				}
-				s.add(c)
-				if c.Outcome == agent.CallDone && !c.Cached {
-					took[k] = append(took[k], c.Millis)
-				}
-			}
+			c.run(r, events)
 		}
-		before = runs[len(runs)-1].ID
+		if len(runs) < f.Limit {
+			return c.list(), nil
+		}
+		f.Before = runs[len(runs)-1].ID
 	}
-	list := make([]ToolStat, 0, len(stats))
-	for k, s := range stats {
-		slices.Sort(took[k])
-		s.P50, s.P95 = percentile(took[k], 50), percentile(took[k], 95)
-		list = append(list, *s)
-	}
-	slices.SortFunc(list, func(a, b ToolStat) int {
-		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Server, b.Server))
-	})
-	return list, nil
 }
 
-func (s *ToolStat) add(c agent.CallRecord) {
+// counter gathers the counts of one kind of thing.
+type counter struct {
+	by    string
+	stats map[statKey]*Stat
+}
+
+// statKey identifies what is counted.
+type statKey struct{ name, server, remote string }
+
+func (c *counter) at(k statKey) *Stat {
+	s := c.stats[k]
+	if s == nil {
+		s = &Stat{Name: k.name, Server: k.server, Remote: k.remote}
+		c.stats[k] = s
+	}
+	return s
+}
+
+// run counts one run.
+func (c *counter) run(r tenon.Run, events []tenon.Event) {
+	var whole *Stat
+	switch c.by {
+	case StatsAgents:
+		if r.Agent != "" { // a person's own call has none
+			whole = c.at(statKey{name: r.Agent})
+		}
+	case StatsSessions:
+		if r.Session != "" {
+			whole = c.at(statKey{name: r.Session})
+			whole.Title = r.Title // of the oldest run, which comes last
+		}
+	case StatsPrincipals:
+		whole = c.at(statKey{name: string(principalOf(r))})
+	case StatsDays:
+		whole = c.at(statKey{name: r.Created.UTC().Format(time.DateOnly)})
+	}
+	if whole != nil {
+		if whole.Runs++; r.State.Ended() {
+			whole.took = append(whole.took, r.Updated.Sub(r.Created).Milliseconds())
+		}
+	}
+	for _, call := range agent.Calls(events) {
+		s := whole
+		switch c.by {
+		case StatsTools:
+			s = c.at(statKey{noServer(call), call.Server, call.Remote})
+			s.Title = cmp.Or(s.Title, call.Name) // runs come newest first
+		case StatsServers:
+			if call.Server != "" {
+				s = c.at(statKey{name: call.Server})
+			}
+		}
+		if s != nil {
+			s.add(call, whole == nil)
+		}
+	}
+	c.models(r, events, whole)
+}
+
+// noServer is the name of a tool that there was not: nothing else identifies it.
+func noServer(call agent.CallRecord) string {
+	if call.Server == "" {
+		return call.Name
+	}
+	return ""
+}
+
+// models counts the model calls of a run.
+func (c *counter) models(r tenon.Run, events []tenon.Event, whole *Stat) {
+	started := map[string]time.Time{}
+	for _, e := range events {
+		if e.Kind == tenon.EventStarted {
+			started[e.Step] = e.Time
+		}
+		failed := e.Kind == agent.EventFailed && !strings.Contains(e.Step, ".")
+		if e.Kind != agent.EventModel && e.Kind != agent.EventCompacted && !failed {
+			continue
+		}
+		s := whole
+		if c.by == StatsModels {
+			s = c.at(statKey{name: r.Model})
+			if s.Calls++; failed {
+				s.Errors++
+			} else if t, ok := started[e.Step]; ok {
+				s.took = append(s.took, e.Time.Sub(t).Milliseconds())
+			}
+		}
+		var spent struct { // of a Response and of a Compacted
+			Usage *tenon.Usage `json:"usage"`
+			Cost  *tenon.USD   `json:"cost"`
+		}
+		if s == nil || json.Unmarshal(e.Data, &spent) != nil {
+			continue
+		}
+		if whole != nil {
+			whole.Models++
+		}
+		if spent.Usage != nil {
+			s.Input += spent.Usage.Input
+			s.Output += spent.Usage.Output
+		}
+		if spent.Cost != nil {
+			s.Cost += *spent.Cost
+		}
+	}
+}
+
+// add counts a tool call, and how long it took where that is wanted.
+func (s *Stat) add(c agent.CallRecord, timed bool) {
 	s.Calls++
+	s.Cost += c.Cost
 	if c.Cached {
 		s.Cached++
+	}
+	if c.Result != nil {
+		s.Bytes += int64(len(encode(c.Result)))
 	}
 	switch c.Outcome {
 	case agent.CallDenied:
@@ -90,7 +224,31 @@ func (s *ToolStat) add(c agent.CallRecord) {
 		if !c.Success {
 			s.Errors++
 		}
+		if timed && !c.Cached {
+			s.took = append(s.took, c.Millis)
+		}
 	}
+}
+
+// list is the end of counting.
+func (c *counter) list() []Stat {
+	list := make([]Stat, 0, len(c.stats))
+	for _, s := range c.stats {
+		slices.Sort(s.took)
+		s.P50, s.P95, s.P99 = percentile(s.took, 50), percentile(s.took, 95), percentile(s.took, 99)
+		s.took = nil
+		if c.by == StatsTools {
+			s.Name, s.Title = cmp.Or(s.Title, s.Name), ""
+		}
+		list = append(list, *s)
+	}
+	slices.SortFunc(list, func(a, b Stat) int {
+		if c.by == StatsDays {
+			return cmp.Compare(a.Name, b.Name)
+		}
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(b.Runs, a.Runs), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Server, b.Server))
+	})
+	return list
 }
 
 // percentile is the value below which p percent of the sorted values lie.

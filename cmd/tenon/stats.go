@@ -3,43 +3,69 @@ package main
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 )
 
 func newStats(a *app) *cobra.Command {
-	cmd := group("stats", "What was used, how often and how long: tools", "stat")
-	cmd.AddCommand(newStatsTools(a))
+	cmd := group("stats", "What was used, how often, how long and at what cost", "stat")
+	for _, v := range []struct{ by, short, long string }{
+		{host.StatsTools, "Count the calls of each tool, the most used first", "each tool"},
+		{host.StatsServers, "Count the tool calls of each server", "the tools of each server"},
+		{host.StatsModels, "Count the calls, tokens and cost of each model", "each model"},
+		{host.StatsAgents, "Count the runs of each agent", "each agent, by runs"},
+		{host.StatsSessions, "Count the runs of each session", "each session, by runs"},
+		{host.StatsPrincipals, "Count the runs of each principal", "each principal, by runs"},
+		{host.StatsDays, "Count the runs of each day (UTC)", "each day, by runs"},
+	} {
+		cmd.AddCommand(newStatsBy(a, v.by, v.short, v.long))
+	}
 	return cmd
 }
 
-func newStatsTools(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:     "tools",
-		Short:   "Count the calls of each tool, the most used first",
-		Long:    "Counts the calls of each tool over all runs of the store: those that an equal call's result\nanswered, errors, calls that were denied or whose outcome\nis unknown, and how long the half and 95 of 100 took.",
-		Example: "  tenon stats tools\n  tenon stats tools -o json",
+func newStatsBy(a *app, by, short, what string) *cobra.Command {
+	since := ""
+	cmd := &cobra.Command{
+		Use:   by,
+		Short: short,
+		Long: "Counts the calls of " + what + " over the runs of the store: those that an equal call's result answered,\n" +
+			"errors, calls that were denied or whose outcome is unknown, how long the half and 95 of 100 took, tokens and\n" +
+			"what they cost, as far as prices are known. -o json has more: bytes of results, and 99 of 100.",
+		Example: "  tenon stats " + by + "\n  tenon stats " + by + " --since 7d -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			q := host.StatsQuery{By: by}
+			if q.Since, err = config.ParseSince(since, time.Now()); err != nil {
+				return usage(cmd, "--since: %s", err)
+			}
 			h, err := a.open(cmd.Context(), opening{})
 			if err != nil {
 				return err
 			}
 			defer closing(h, &err)
-			list, err := h.ToolStats(cmd.Context())
+			list, err := h.Stats(cmd.Context(), q)
 			if err != nil {
 				return err
 			}
-			return printList(a, list, []string{"tool", "calls", "cached", "errors", "denied", "unknown", "p50", "p95"}, func(s host.ToolStat) []string {
+			heads := []string{by[:len(by)-1], "calls", "cached", "errors", "denied", "unknown", "p50", "p95", "tokens", "cost"}
+			return printList(a, list, heads, func(s host.Stat) []string {
 				name := s.Name
 				if s.Server != "" {
 					name = s.Server + "." + s.Remote
 				}
+				cost := ""
+				if s.Cost != 0 {
+					cost = s.Cost.String()
+				}
 				return []string{name, strconv.Itoa(s.Calls), strconv.Itoa(s.Cached), strconv.Itoa(s.Errors), strconv.Itoa(s.Denied), strconv.Itoa(s.Unknown),
-					fmt.Sprintf("%d ms", s.P50), fmt.Sprintf("%d ms", s.P95)}
+					fmt.Sprintf("%d ms", s.P50), fmt.Sprintf("%d ms", s.P95), strconv.Itoa(s.Input + s.Output), cost}
 			})
 		},
 	}
+	cmd.Flags().StringVar(&since, "since", "", "only runs that began then or later: a `TIME` (RFC 3339 or a date), or an age such as 7d")
+	return cmd
 }
