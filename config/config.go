@@ -141,6 +141,10 @@ func (t Telemetry) HasMetrics() bool { return t.Metrics == nil || *t.Metrics }
 func (t Telemetry) WithDefaults() Telemetry {
 	t.LogLevel = cmp.Or(t.LogLevel, "warn")
 	t.LogFormat = cmp.Or(t.LogFormat, "text")
+	if t.Metrics == nil {
+		on := true
+		t.Metrics = &on
+	}
 	return t
 }
 
