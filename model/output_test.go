@@ -57,8 +57,8 @@ func TestOutputSchema(t *testing.T) {
 func TestIsStrict(t *testing.T) {
 	for schema, want := range map[string]bool{
 		strictSchema: true, looseSchema: false, `{"type":"array","items":{}}`: false, `x`: false, `{"type":"object"}`: false,
-		`{"type":"object","properties":{"a":{"type":"object"}},"required":["a"],"additionalProperties":false}`:                      false,
-		`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"not":{}}]}},"required":["a"],"additionalProperties":false}`: false,
+		`{"type":"object","properties":{"a":{"type":"object"}},"required":["a"],"additionalProperties":false}`:                                                        false,
+		`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"not":{}}]}},"required":["a"],"additionalProperties":false}`:                                 false,
 		`{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}},"required":["a"],"additionalProperties":false,"$defs":{"b":{"type":"array","items":{"enum":[1]}}}}`: true,
 	} {
 		if got := model.IsStrict(json.RawMessage(schema)); got != want {

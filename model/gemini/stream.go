@@ -52,14 +52,15 @@ type answer struct {
 
 // part is one part as it grows.
 type part struct {
-	kind   string // of a tenon.Part
-	text   []byte // bodies of JSON strings
-	raw    []byte // the part as it came, where it goes back so
-	name   string
-	id     string
-	args   string
-	pieces *partial // of the arguments
-	extra  []byte   // the members beside functionCall, each with a comma before it
+	kind    string // of a tenon.Part
+	text    []byte // bodies of JSON strings
+	raw     []byte // the part as it came, where it goes back so
+	name    string
+	id      string
+	args    string
+	pieces  *partial // of the arguments
+	extra   []byte   // the members beside functionCall, each with a comma before it
+	unended bool     // the next call began before this one had ended
 }
 
 func (a *answer) say(kind, text string) {
@@ -222,6 +223,9 @@ func (a *answer) call(raw, call []byte) error {
 		}
 	}
 	p := a.open
+	if name != "" && p != nil {
+		p.unended = true
+	}
 	if name != "" || p == nil {
 		p = &part{kind: tenon.PartCall, name: name, id: id}
 		for k, v := range model.Fields(raw) {
@@ -326,6 +330,9 @@ func (p *part) finished(nth int) tenon.Part {
 		args = string(p.pieces.json())
 	}
 	model.SetArguments(c, args)
+	if p.unended { // another call began before its arguments had ended: they may be half of what they should be
+		c.Arguments, c.Malformed = nil, args+" (the arguments ended early)"
+	}
 	out := tenon.Part{Type: tenon.PartCall, Call: c}
 	if len(p.extra) > 0 && c.Malformed == "" {
 		raw := append([]byte(nil), `{"functionCall":{`...)

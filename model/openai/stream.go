@@ -251,7 +251,7 @@ func (a *answer) piece(index int, id string, function []byte) {
 	}
 	if body := model.StringBody(args); body != nil {
 		c.args = append(c.args, body...)
-	} else if len(args) > 0 && args[0] == '{' {
+	} else if !model.IsNull(args) { // whole, as some servers send them; what is no object is refused later
 		c.object = append(c.object[:0], args...)
 	}
 }
