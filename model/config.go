@@ -1,6 +1,7 @@
 package model
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"strings"
@@ -49,6 +50,8 @@ type Config struct {
 	ToolMode string `yaml:"tool_mode" enum:"auto,native,react,none" default:"auto"`
 	// script: file of steps, same as `--model script:FILE`.
 	Path string `yaml:"path"`
+	// Members that each request gets in addition, as they are, such as the grammar or the seed of a local server; none that tenon sets itself.
+	Extra json.RawMessage `yaml:"extra" default:"{}"`
 	// Models that are asked in its place, in this order, where it is not reached, has trouble, is limited or out of quota, or breaks off: entries of `models`, or provider/name.
 	Fallback []string `yaml:"fallback" default:"[]"`
 	// What the model's tokens cost; see also prices. `price: {}` is a model that costs nothing.
@@ -97,7 +100,7 @@ func (c Config) Check() error {
 	at := c.key("")
 	p, ok := Lookup(c.Provider)
 	bad := func(key, format string, args ...any) error {
-		return tenon.Errorf(tenon.CodeConfig, "%s%s: %s", at, key, fmt.Sprintf(format, args...))
+		return tenon.Errorf(tenon.CodeConfig, "%s%s: %w", at, key, fmt.Errorf(format, args...))
 	}
 	switch {
 	case c.Provider == "":
@@ -128,6 +131,9 @@ func (c Config) Check() error {
 		return bad("temperature", "%g is not within 0 to 2", *c.Temperature)
 	case c.TopP != nil && (*c.TopP < 0 || *c.TopP > 1):
 		return bad("top_p", "%g is not within 0 to 1", *c.TopP)
+	}
+	if err := checkExtra(c.Extra); err != nil {
+		return bad("extra", "%w", err)
 	}
 	switch c.ToolMode {
 	case "", ToolsAuto, ToolsNative, ToolsReact, ToolsNone:

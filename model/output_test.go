@@ -113,3 +113,19 @@ func TestDocuments(t *testing.T) {
 		})
 	}
 }
+
+// TestExtra: additional members stand in every wire's requests as they are; none that is
+// ours can be replaced.
+func TestExtra(t *testing.T) {
+	for wire := range wires {
+		body := sent(t, wire, model.Config{BaseURL: "http://localhost", Extra: json.RawMessage(`{"grammar":"root ::= \"x\"","n_probs":9007199254740993}`)}, question)
+		if !strings.Contains(body, `,"grammar":"root ::= \"x\"","n_probs":9007199254740993`) {
+			t.Errorf("%s: %s", wire, body)
+		}
+	}
+	for _, bad := range []string{`[]`, `{"messages":[]}`, `{`, `1`} {
+		if err := (model.Config{Provider: "ollama", Model: "m", Extra: json.RawMessage(bad)}).Check(); tenon.ErrorCode(err) != tenon.CodeConfig {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}

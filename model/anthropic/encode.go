@@ -67,6 +67,7 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	h = append(h, `,"stream":true`...)
 	h = model.AppendNumber(h, "temperature", req.Temperature, cfg.Temperature)
 	h = model.AppendNumber(h, "top_p", req.TopP, cfg.TopP)
+	h = model.AppendExtra(h, cfg.Extra)
 	if m.quirks.Cache {
 		h = append(h, `,"cache_control":{"type":"ephemeral"}`...)
 	}

@@ -85,7 +85,7 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 		h = append(h, `,"responseMimeType":"application/json","responseJsonSchema":`...)
 		h = model.AppendSchema(h, req.Output)
 	}
-	h = append(h, '}')
+	h = model.AppendExtra(append(h, '}'), m.cfg.Extra)
 	b := &model.Body{}
 	h = appendChoice(h, req)
 	if len(req.Tools) > 0 {

@@ -76,6 +76,7 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	}
 	h = model.AppendNumber(h, "temperature", req.Temperature, m.cfg.Temperature)
 	h = model.AppendNumber(h, "top_p", req.TopP, m.cfg.TopP)
+	h = model.AppendExtra(h, m.cfg.Extra)
 	if m.cfg.ToolMode == model.ToolsNone {
 		req = &tenon.Request{System: req.System, Messages: req.Messages, Output: req.Output}
 	}
