@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -61,6 +62,8 @@ type Config struct {
 	Limits Limits `yaml:"limits"`
 	// How a long conversation is made to fit the model.
 	Compaction Compaction `yaml:"compaction"`
+	// Where the error of a run that fails goes.
+	Errors Errors `yaml:"errors"`
 	// Rules for the tools that this agent uses; stands above those of servers and groups, below those of tools.
 	Policy policy.Block `yaml:"policy"`
 
@@ -169,8 +172,29 @@ func (c Config) WithDefaults() Config {
 	if c.State == "" {
 		c.State = DefaultState
 	}
-	c.Limits, c.Compaction = c.Limits.WithDefaults(), c.Compaction.WithDefaults()
+	c.Limits, c.Compaction, c.Errors = c.Limits.WithDefaults(), c.Compaction.WithDefaults(), c.Errors.WithDefaults()
 	return c
+}
+
+// The values of [Errors.Mode].
+const (
+	ErrorsFail   = "fail"
+	ErrorsColumn = "column"
+)
+
+// Errors says what becomes of the error of a run that fails.
+type Errors struct {
+	// fail: the command fails; column: where the conversation is written as a table, the error is a row of it, and the command ends as if the run had not failed.
+	Mode string `yaml:"mode" enum:"fail,column" default:"fail"`
+	// Column of that table.
+	Column string `yaml:"column" default:"Errors"`
+}
+
+// WithDefaults returns a copy with the values that are absent filled in.
+func (e Errors) WithDefaults() Errors {
+	e.Mode = cmp.Or(e.Mode, ErrorsFail)
+	e.Column = cmp.Or(e.Column, "Errors")
+	return e
 }
 
 // IsEnabled reports whether the agent sees any tools.

@@ -90,7 +90,7 @@ func TestDefaults(t *testing.T) {
 	}
 	for _, v := range []any{server, server.Auth, agent.Config{}.WithDefaults().Tools, agent.Limits{}.WithDefaults(),
 		policy.Block{}.WithDefaults(), Telemetry{}.WithDefaults(), agent.Config{}.WithDefaults(),
-		table.Config{}.WithDefaults(), table.Config{}.WithDefaults().Legacy} {
+		table.Config{}.WithDefaults(), table.Config{}.WithDefaults().Legacy, agent.Errors{}.WithDefaults()} {
 		rv := reflect.ValueOf(v)
 		for _, f := range fields(rv.Type()) {
 			want, ok := literalDefault(f.typ, f)

@@ -55,7 +55,7 @@ var laterKeys = map[string][]string{
 	"catalog.Tool":   {"path"},
 	"policy.URLs":    {"allow_private"},
 	"agent.Config": {"data_inputs", "data_message_prefix",
-		"history", "errors", "response_format"},
+		"history", "response_format"},
 	"config.Store": {"dsn", "audit", "redact"},
 	"config.Serve": {"ui"},
 }

@@ -105,14 +105,25 @@ func contentPiece(kind, text, mimeType, data string) (*piece, error) {
 	return nil, nil
 }
 
+// Failure says where the error of a conversation stands; without a Column there is no
+// place for one. Text may be empty: there was none.
+type Failure struct{ Column, Text string }
+
 // WriteConversation makes a table of messages, one row each; every result of a tool
-// is a row of its own. Errors: invalid, store.
-func WriteConversation(ctx context.Context, path string, messages []*tenon.Message, o WriteOptions) error {
+// is a row of its own. A failure, where there is one, is the last row; it stands in a
+// column of its own. Errors: invalid, store.
+func WriteConversation(ctx context.Context, path string, messages []*tenon.Message, f Failure, o WriteOptions) error {
 	o, err := o.withDefaults()
 	if err != nil {
 		return err
 	}
 	all := []arrow.Field{{Name: RowID, Type: arrow.BinaryTypes.String}, logical(ConversationColumn, ClassMessage, messageStorage())}
+	if f.Column != "" {
+		if f.Column == RowID || f.Column == ConversationColumn {
+			return invalid("errors cannot stand in the column %s", f.Column)
+		}
+		all = append(all, arrow.Field{Name: f.Column, Type: arrow.BinaryTypes.String, Nullable: true})
+	}
 	schema := arrow.NewSchema(all, nil)
 	w, err := create(path, schema, nil, o)
 	if err != nil {
@@ -132,7 +143,15 @@ func WriteConversation(ctx context.Context, path string, messages []*tenon.Messa
 			if err := appendMessage(b.Field(1).(*array.StructBuilder), c); err != nil {
 				return invalid("%s: message %d: %w", path, i+1, err)
 			}
+			if f.Column != "" {
+				b.Field(2).AppendNull()
+			}
 		}
+	}
+	if f.Text != "" {
+		b.Field(0).(*array.StringBuilder).Append(fmt.Sprintf("Row%d", row))
+		b.Field(1).AppendNull()
+		b.Field(2).(*array.StringBuilder).Append(f.Text)
 	}
 	if err := w.write(ctx, b.NewRecordBatch()); err != nil {
 		return err
@@ -184,18 +203,24 @@ func appendMessage(b *array.StructBuilder, c cell) error {
 const maxMessages = 100_000
 
 // Conversation reads messages from where the reader is. Column names the column; ""
-// is the last one of the type. A row with an error and no message is left out. The
-// results of a turn become one message. Errors: invalid, with the original's texts
+// is the last one of the type. A row with an error and no message is left out; errors
+// stand in the column Errors, else in the only column of texts. The results of a turn become one message. Errors: invalid, with the original's texts
 // for rows that hold both or nothing.
 func (r *Reader) Conversation(ctx context.Context, column string) ([]*tenon.Message, error) {
-	at, failures := -1, -1
+	at, failures, texts := -1, -1, 0
 	for i, c := range r.columns {
 		if c.IsMessage() && (column == "" || c.Name == column) {
 			at = i
 		}
-		if c.Name == ErrorsColumn && c.Type == "utf8" {
+		if c.Type != "utf8" || c.Logical != "" {
+			continue
+		}
+		if texts++; c.Name == ErrorsColumn || texts == 1 {
 			failures = i
 		}
+	}
+	if texts > 1 && r.columns[failures].Name != ErrorsColumn {
+		failures = -1 // none of several is the one
 	}
 	if at < 0 && column != "" {
 		return nil, tenon.Errorf(tenon.CodeNotFound, "%s has no column '%s' of messages", r.name, column)

@@ -32,7 +32,7 @@ func TestConversation(t *testing.T) {
 	}
 	said[2].Parts[1].Result.Content = []tenon.Content{}
 	path := filepath.Join(t.TempDir(), "c.arrow")
-	if err := WriteConversation(t.Context(), path, said, WriteOptions{}); err != nil {
+	if err := WriteConversation(t.Context(), path, said, Failure{}, WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	r := read(t, path)
@@ -49,7 +49,7 @@ func TestConversation(t *testing.T) {
 	// What has no form is left out, or said.
 	odd := []*tenon.Message{{Role: tenon.RoleAssistant, Parts: []tenon.Part{{Type: tenon.PartThinking, Text: "hm"}, {Type: tenon.PartImage, MimeType: "image/jpeg", Data: "AA=="},
 		{Type: tenon.PartCall, Call: &tenon.ToolCall{ID: "c", Name: "x", Malformed: `{"a":`}}}}}
-	if err := WriteConversation(t.Context(), path, odd, WriteOptions{}); err != nil {
+	if err := WriteConversation(t.Context(), path, odd, Failure{}, WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	got, err = read(t, path).Conversation(t.Context(), ConversationColumn)
@@ -61,7 +61,24 @@ func TestConversation(t *testing.T) {
 	if _, err := read(t, path).Conversation(t.Context(), "Other"); tenon.ErrorCode(err) != tenon.CodeNotFound {
 		t.Errorf("%v", err)
 	}
-	if err := WriteConversation(t.Context(), path, []*tenon.Message{{Role: "system"}}, WriteOptions{}); tenon.ErrorCode(err) != tenon.CodeInvalid {
+	if err := WriteConversation(t.Context(), path, []*tenon.Message{{Role: "system"}}, Failure{}, WriteOptions{}); tenon.ErrorCode(err) != tenon.CodeInvalid {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestConversationFailure(t *testing.T) {
+	said := []*tenon.Message{tenon.UserMessage("hi")}
+	path := filepath.Join(t.TempDir(), "c.arrow")
+	for _, f := range []Failure{{"Errors", "it failed"}, {"What went wrong", "it failed"}, {"Errors", ""}} {
+		if err := WriteConversation(t.Context(), path, said, f, WriteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := read(t, path).Conversation(t.Context(), "")
+		if diff := cmp.Diff(said, got, cmpopts.IgnoreUnexported(tenon.Message{})); diff != "" || err != nil {
+			t.Errorf("%v: %v %s", f, err, diff)
+		}
+	}
+	if err := WriteConversation(t.Context(), path, said, Failure{ConversationColumn, "x"}, WriteOptions{}); tenon.ErrorCode(err) != tenon.CodeInvalid {
 		t.Errorf("%v", err)
 	}
 }

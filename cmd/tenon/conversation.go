@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/table"
 )
@@ -93,8 +95,38 @@ func (f *conversationFiles) readTable(ctx context.Context) (messages []*tenon.Me
 	return messages, nil
 }
 
-// write writes the conversation of a run, if one began.
-func (f *conversationFiles) write(ctx context.Context, h *host.Host, run tenon.Run) error {
+// write writes the conversation of a run, if one began. Err is how the run ended; it
+// is nil in what is returned where it stands in the table instead.
+func (f *conversationFiles) write(ctx context.Context, a *app, h *host.Host, run tenon.Run, agentName string, ended error) error {
+	failure, err := f.failure(ctx, h, run, agentName, ended)
+	if err != nil {
+		return err
+	}
+	err = f.writeMessages(ctx, h, run, failure)
+	if err == nil && failure.Text != "" {
+		a.hint("the run failed; the error stands in column %s of %s", failure.Column, f.out)
+		return nil
+	}
+	return cmp.Or(err, ended)
+}
+
+// failure says whether the error of a run goes into the table.
+func (f *conversationFiles) failure(ctx context.Context, h *host.Host, run tenon.Run, agentName string, ended error) (table.Failure, error) {
+	if !isTable(f.out) || run.ID == "" {
+		return table.Failure{}, nil
+	}
+	c, err := h.Config().Agent(agentName)
+	if err != nil || c.Errors.Mode != agent.ErrorsColumn {
+		return table.Failure{}, err
+	}
+	out := table.Failure{Column: c.Errors.Column}
+	if row, err := h.RunRow(ctx, run.ID); ended != nil && err == nil && row.State == tenon.RunFailed {
+		out.Text = ended.Error()
+	}
+	return out, nil
+}
+
+func (f *conversationFiles) writeMessages(ctx context.Context, h *host.Host, run tenon.Run, failure table.Failure) error {
 	if f.out == "" || run.ID == "" {
 		return nil
 	}
@@ -106,7 +138,7 @@ func (f *conversationFiles) write(ctx context.Context, h *host.Host, run tenon.R
 		return err
 	}
 	if isTable(f.out) {
-		return table.WriteConversation(ctx, f.out, messages, table.WriteOptions{BatchRows: h.Config().Tables.BatchRows})
+		return table.WriteConversation(ctx, f.out, messages, failure, table.WriteOptions{BatchRows: h.Config().Tables.BatchRows})
 	}
 	b, err := encodeJSON(messages)
 	if err != nil {

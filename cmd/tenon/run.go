@@ -195,7 +195,7 @@ func (a *app) run(ctx context.Context, q *asking, f *conversationFiles, text str
 		a.hint("there is no tenon.yaml here, so there are no tools; tenon init writes one")
 	}
 	run, err := a.question(ctx, h, question, q.yes)
-	return cmp.Or(f.write(context.WithoutCancel(ctx), h, run), err)
+	return f.write(context.WithoutCancel(ctx), a, h, run, q.agent, err)
 }
 
 // question asks, follows the run to its end and returns its row.
