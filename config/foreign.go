@@ -22,7 +22,11 @@ const (
 	kindResearchAI = "researchai"
 )
 
-// Kinds returns the values of --from and --to.
+// KindKNIME is the kind of what was made of a tool table; see [Source]. There is no
+// export to it: tenon tools list --out writes tables.
+const KindKNIME = "knime"
+
+// Kinds returns the values of --from and --to, without [KindKNIME], which is only read.
 func Kinds() []string {
 	return []string{kindHoloDeck, kindTrustGraph, kindAIDK, kindResearchAI, kindClaude, kindCursor, kindVSCode}
 }
@@ -31,6 +35,7 @@ func Kinds() []string {
 var forms = map[string]func(*conversion, *node){
 	kindClaude: (*conversion).claude, kindCursor: (*conversion).claude, kindVSCode: (*conversion).vscode, kindHoloDeck: (*conversion).holodeck,
 	kindTrustGraph: (*conversion).trustgraph, kindAIDK: (*conversion).aidk, kindResearchAI: (*conversion).researchai,
+	KindKNIME: (*conversion).knime,
 }
 
 // loadable are the forms that are read without an import.

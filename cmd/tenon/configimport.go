@@ -28,10 +28,19 @@ func newConfigImport(a *app) *cobra.Command {
 		Long: "Reads the MCP servers, and what else there is, of another program's file and prints a tenon.yaml that means the\n" +
 			"same. What has no place in it is kept under x-KIND and told of on stderr; nothing is lost without a word.\n" +
 			"Whose file it is can mostly be told by what is in it. With --write the entries go into the project's tenon.yaml,\n" +
-			"which is written where there is none; a name that is there already is an error. - is stdin.",
-		Example: "  tenon config import .mcp.json --write\n  tenon config import agent.yaml --from holodeck > tenon.yaml\n  tenon config import aidk.json --extract-secrets",
-		Args:    args(0, 1, ""),
+			"which is written where there is none; a name that is there already is an error. - is stdin. An Arrow\n" +
+			"table of tools, as KNIME or tenon tools list --out writes it, becomes servers, tools and secrets to be filled in.",
+		Example: "  tenon config import .mcp.json --write\n  tenon config import agent.yaml --from holodeck > tenon.yaml\n  tenon config import aidk.json --extract-secrets\n" +
+			"  tenon config import tools.arrow --write",
+		Args: args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && (kind == config.KindKNIME || kind == "" && isTableFile(args[0])) {
+				src, err := a.importTable(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				return a.importConfig(cmd.Context(), src, write)
+			}
 			src, err := a.importSource(args, kind)
 			if err != nil {
 				return err
@@ -46,7 +55,7 @@ func newConfigImport(a *app) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.Var(&enum{&kind, config.Kinds()}, "from", "`PROGRAM` whose form the file has: "+strings.Join(config.Kinds(), ", "))
+	f.Var(&enum{&kind, append(config.Kinds(), config.KindKNIME)}, "from", "`PROGRAM` whose form the file has: "+strings.Join(append(config.Kinds(), config.KindKNIME), ", "))
 	f.BoolVar(&extract, "extract-secrets", false, "put variables in the place of literal tokens, and print the lines that set them on stderr")
 	f.BoolVar(&write, "write", false, "write the entries into tenon.yaml")
 	f.StringVar(&preferences, "preferences", "", "researchai: `FILE` that names the servers that are switched on")

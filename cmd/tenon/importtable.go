@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/table"
+)
+
+// isTableFile reports whether a file that is to be imported is an Arrow table.
+func isTableFile(file string) bool { return isTable(file) || table.IsBundle(file) }
+
+// importTable makes entries of a tool table: each tool of an MCP server one of tools,
+// each address with its credential one of servers, each credential one of secrets,
+// to be filled in. What has no place in a configuration is told.
+func (a *app) importTable(ctx context.Context, file string) (src config.Source, err error) {
+	src = config.Source{Kind: config.KindKNIME, Label: file}
+	if src.Path, err = filepath.Abs(file); err != nil {
+		return src, tenon.Errorf(tenon.CodeInvalid, "the path of %s is not known: %w", file, err)
+	}
+	src.Dir = filepath.Dir(src.Path)
+	r, err := table.Open(file, a.tableOptions(&config.Config{}))
+	if err != nil {
+		return src, err
+	}
+	defer func() {
+		if e := r.Close(); err == nil {
+			err = e
+		}
+	}()
+	c, err := r.Column("")
+	if err != nil {
+		return src, err
+	}
+	m := &madeOfTable{tableTools: tableTools{names: map[string]bool{}, remotes: map[string][]string{}}, Servers: map[string]map[string]any{}, Tools: map[string]map[string]any{},
+		Secrets: map[string]map[string]string{}, known: map[string]string{}}
+	for row, err := range r.Tools(ctx, c) {
+		if err != nil {
+			return src, err
+		}
+		left, err := m.add(row)
+		if err != nil {
+			return src, tenon.Errorf(tenon.ErrorCode(err), "%s: %s: %w", file, row.Place(), err)
+		}
+		if left != "" {
+			a.note("%s: %s: left out: %s", file, row.Place(), left)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Secrets)) {
+		a.note("secrets.%s is to be filled in: it is read from the variable %s", name, m.Secrets[name]["env"])
+	}
+	src.Data, err = encodeJSON(m)
+	if err != nil {
+		return src, tenon.Errorf(tenon.CodeInternal, "%s: %w", file, err)
+	}
+	return src, nil
+}
+
+// madeOfTable is what a tool table comes to.
+type madeOfTable struct {
+	tableTools
+	Servers map[string]map[string]any    `json:"servers,omitempty"`
+	Tools   map[string]map[string]any    `json:"tools,omitempty"`
+	Secrets map[string]map[string]string `json:"secrets,omitempty"`
+
+	known map[string]string // address and credential → server
+}
+
+// MarshalJSON writes the three sections alone.
+func (m *madeOfTable) MarshalJSON() ([]byte, error) {
+	return encodeJSON(struct {
+		Secrets any `json:"secrets,omitempty"`
+		Servers any `json:"servers,omitempty"`
+		Tools   any `json:"tools,omitempty"`
+	}{m.Secrets, m.Servers, m.Tools})
+}
+
+// add takes a row; left says why it is not taken.
+func (m *madeOfTable) add(row table.ToolRow) (left string, err error) {
+	t := row.Tool
+	switch {
+	case t == nil:
+		return "the cell is missing", nil
+	case t.Kind == table.Workflow:
+		return "tool '" + t.Name + "' is a workflow, which stays in the table", nil
+	}
+	if err := t.Use(row.Place()); err != nil {
+		return "", err
+	}
+	address, err := t.Address()
+	if err != nil {
+		return "", err
+	}
+	schema, err := t.Schema()
+	if err != nil {
+		return "", err
+	}
+	if address.Server != "" {
+		return "tool '" + t.Name + "' is one of server '" + address.Server + "' of another configuration", nil
+	}
+	server := m.server(t, address)
+	if slices.Contains(m.remotes[server], t.Remote) {
+		return "tool '" + t.Remote + "' of that server is there already", nil
+	}
+	m.remotes[server] = append(m.remotes[server], t.Remote)
+	tool := map[string]any{"server": server, "description": t.Description, "schema": json.RawMessage(schema)}
+	name := m.name(t.Name)
+	if name != t.Remote {
+		tool["remote_name"] = t.Remote
+	}
+	m.Tools[name] = tool
+	return "", nil
+}
+
+// server returns the name of the entry for a tool's address.
+func (m *madeOfTable) server(t *table.Tool, address table.Address) string {
+	key := strconv.Quote(t.Server) + t.Credential
+	if name, ok := m.known[key]; ok {
+		return name
+	}
+	entry, base := map[string]any{"load_tools": false}, ""
+	if address.Command != nil {
+		entry["command"], entry["args"] = address.Command[0], address.Command[1:]
+		base = serverName(address.Command)
+	} else {
+		entry["url"] = address.URL
+		if strings.HasPrefix(address.URL, "http") {
+			entry["transport"] = "auto" // KNIME's own servers speak jsonrpc, others http
+		}
+		if u, err := url.Parse(address.URL); err == nil {
+			base = u.Hostname()
+		}
+	}
+	base = plainName(base)
+	name := base
+	for n := 2; m.Servers[name] != nil; n++ {
+		name = base + "_" + strconv.Itoa(n)
+	}
+	if t.Credential != "" {
+		secret := plainName(t.Credential)
+		entry["auth"] = map[string]any{"type": "credential", "secret": secret}
+		m.Secrets[secret] = map[string]string{"env": strings.ToUpper(strings.ReplaceAll(secret, "-", "_"))}
+	}
+	m.known[key], m.Servers[name] = name, entry
+	return name
+}
+
+// plainName makes a name that an entry can have.
+func plainName(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '-'
+	}, s)
+	if s = strings.Trim(s, "-"); s == "" {
+		return "server"
+	}
+	return s
+}
