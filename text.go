@@ -1,6 +1,8 @@
 package tenon
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode"
@@ -53,4 +55,47 @@ func Visible(s string) string {
 
 func isPlain(r rune) bool {
 	return !IsHidden(r) || r == '\n' || r == '\t' || r == '\u200c' || r == '\u200d'
+}
+
+// VisibleJSON returns valid JSON with the hidden characters of all its texts, names
+// of members included, made visible as by [Visible]; everything else stays byte for
+// byte. JSON without any is returned as it is.
+func VisibleJSON(raw []byte) []byte {
+	var out []byte
+	done := 0 // what of raw is in out
+	for i := 0; i < len(raw); i++ {
+		if raw[i] != '"' {
+			continue
+		}
+		start, odd := i, false
+		for i++; i < len(raw) && raw[i] != '"'; i++ {
+			if raw[i] == '\\' {
+				odd = true
+				i++
+			} else if raw[i] >= 0x7f {
+				odd = true
+			}
+		}
+		if !odd || i >= len(raw) {
+			continue
+		}
+		var s string
+		if json.Unmarshal(raw[start:i+1], &s) != nil {
+			continue // the caller's JSON is not valid
+		}
+		clean := Visible(s)
+		if clean == s {
+			continue
+		}
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		_ = e.Encode(clean) // a text always encodes
+		out = append(append(out, raw[done:start]...), bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
+		done = i + 1
+	}
+	if out == nil {
+		return raw
+	}
+	return append(out, raw[done:]...)
 }

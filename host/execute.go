@@ -170,6 +170,7 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 	r, err := s.Call(ctx, tenon.Call{
 		Tool: c.Remote, Arguments: c.Arguments, Key: run + "/" + a.Step, Trace: h.trace(run, a.Step), Input: c.Input, Ask: asks.ask,
 		Progress: func(p tenon.Progress) {
+			p.Message = tenon.Visible(h.redactor.Text(p.Message))
 			emit(tenon.Event{Step: a.Step, Kind: agent.LiveProgress, Data: encode(p)})
 		},
 	})
@@ -191,7 +192,7 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 		}
 	}
 	if err == nil {
-		clean := h.redacted(r)
+		clean := shown(h.redacted(r))
 		if key != "" {
 			h.keep(ctx, a, &c, key, clean)
 		}

@@ -31,6 +31,26 @@ func (h *Host) redacted(r *tenon.Result) *tenon.Result {
 	return out
 }
 
+// shown returns a tool's result with every hidden character and control sequence in
+// its texts written out, before the model sees it, a terminal shows it or the journal
+// keeps it: in structured content and metadata as well. One without any is as it came.
+func shown(r *tenon.Result) *tenon.Result {
+	raw := []byte(r.Raw)
+	if len(raw) == 0 {
+		raw = encode(r)
+	}
+	clean := tenon.VisibleJSON(raw)
+	if len(clean) == len(raw) && (len(raw) == 0 || &clean[0] == &raw[0]) {
+		return r
+	}
+	out := new(tenon.Result)
+	if json.Unmarshal(clean, out) != nil {
+		return tenon.ErrorResult("the result is withheld: its hidden characters cannot be shown")
+	}
+	out.Input = r.Input
+	return out
+}
+
 // asError gives an error a code and takes secrets out of it, so that it can stand
 // in the journal.
 func (h *Host) asError(err error) *tenon.Error {
@@ -39,7 +59,7 @@ func (h *Host) asError(err error) *tenon.Error {
 		e = tenon.Errorf(tenon.ErrorCode(err), "%w", err)
 	}
 	clean := *e
-	clean.Message = h.redactor.Text(e.Message)
+	clean.Message = tenon.Visible(h.redactor.Text(e.Message))
 	if clean.Data = h.redactor.Bytes(e.Data); !json.Valid(clean.Data) {
 		clean.Data = nil
 	}
