@@ -192,7 +192,7 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 		}
 	}
 	if err == nil {
-		clean := shown(h.redacted(r))
+		clean := masked(shown(h.redacted(r)), block.Redact)
 		if key != "" {
 			h.keep(ctx, a, &c, key, clean)
 		}

@@ -128,6 +128,7 @@ func (h *Host) collect(ctx context.Context, s tenon.Session) ([]tenon.Session, [
 	}
 	for _, row := range slices.Backward(runs) { // a called run's id begins with its caller's
 		events, err := h.store.Events(ctx, row.ID, 0, 0)
+		events = h.veil(events)
 		if err != nil {
 			return nil, nil, err
 		}

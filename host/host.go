@@ -37,6 +37,7 @@ import (
 	"github.com/tenonhq/tenon/engine/local"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
+	"github.com/tenonhq/tenon/servers/oauth"
 	"github.com/tenonhq/tenon/store"
 	"github.com/tenonhq/tenon/store/sqlite"
 	"github.com/tenonhq/tenon/transport"
@@ -106,11 +107,13 @@ type Host struct {
 	cfg      Config
 	config   *config.Config
 	log      *slog.Logger
-	store    store.Store
+	store    *sealing
 	users    *atomic.Int32 // hosts that have the store open: see Reopen
 	engine   *local.Engine
 	rules    *policy.Rules
-	policy   string // digest of the rules
+	policy   string       // digest of the rules
+	redacts  []string     // names of all redact rules
+	vault    *oauth.Vault // where sign-ins and the key of the journals lie; nil: nowhere
 	servers  map[string]*servers.Server
 	reaper   transport.Reaper // of the servers' processes
 	pool     servers.Pool
@@ -144,9 +147,11 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.store, err = h.openStore(ctx); err != nil {
+	s, err := h.openStore(ctx)
+	if err != nil {
 		return nil, err
 	}
+	h.store = newSealing(s, h.vault, h.redacts)
 	h.users = new(atomic.Int32)
 	return h, h.work()
 }
@@ -201,14 +206,15 @@ func (h *Host) leaveStore() error {
 func (h *Host) openServers() error {
 	h.rules = &policy.Rules{Defaults: h.config.Policy.Defaults, Servers: map[string]policy.Block{}, Groups: h.config.Policy.Groups,
 		Agents: map[string]policy.Block{}, Tools: map[policy.ID]policy.Block{}, ToolGroups: map[policy.ID][]string{}}
-	kept, vault := h.cfg.serversPath(), h.cfg.vault()
+	kept := h.cfg.serversPath()
+	h.vault = h.cfg.vault()
 	for name, entry := range h.config.Servers {
 		if !entry.IsEnabled() {
 			continue
 		}
 		s := servers.New(name, entry, servers.Options{LookupEnv: h.cfg.LookupEnv, Version: h.cfg.Version, Logger: h.log,
 			Cache: kept, Logs: kept, Live: h.cfg.Live, Reaper: &h.reaper, Pool: &h.pool,
-			Vault: vault, Learned: h.redactor.Add,
+			Vault: h.vault, Learned: h.redactor.Add,
 			// A secret is read when the server that uses it starts, so that one
 			// that is missing harms no other server.
 			Resolve: func(ctx context.Context) (servers.Config, error) {
@@ -236,7 +242,10 @@ func (h *Host) openServers() error {
 	if err := cmp.Or(h.rules.Compile(), h.rules.Add(h.config.Policy.Rules...)); err != nil {
 		return err
 	}
-	h.policy = h.rules.Digest()
+	h.policy, h.redacts = h.rules.Digest(), h.rules.Redacted()
+	if len(h.redacts) > 0 && h.vault == nil {
+		return tenon.Errorf(tenon.CodeConfig, "what policy redact names is encrypted in the store, and there is no place for the key; set HOME, or name a folder with --home")
+	}
 	if err := h.readSwitches(); err != nil {
 		return err
 	}

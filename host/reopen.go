@@ -20,7 +20,7 @@ func (h *Host) Reopen(c *config.Config) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	next.store, next.users = h.store, h.users
+	next.store, next.users = newSealing(h.store.Store, next.vault, next.redacts), h.users
 	return next, next.work()
 }
 

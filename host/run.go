@@ -14,6 +14,7 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/policy"
 )
 
 // Question is what an agent is asked. Only Text is required.
@@ -278,7 +279,17 @@ func (h *Host) agentName(name string) string {
 // Events yields a run's events after the given number and follows it. See
 // [engine.Engine].
 func (h *Host) Events(ctx context.Context, run string, after uint64) iter.Seq2[tenon.Event, error] {
-	return h.engine.Events(ctx, run, after)
+	if len(h.redacts) == 0 {
+		return h.engine.Events(ctx, run, after)
+	}
+	return func(yield func(tenon.Event, error) bool) {
+		for e, err := range h.engine.Events(ctx, run, after) {
+			e.Data = policy.MaskArguments(e.Data, h.redacts)
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
 }
 
 // Run asks and follows: Start and Events in one. What the run waits for is put to

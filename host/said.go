@@ -73,6 +73,7 @@ func (h *Host) links(ctx context.Context, run string, upTo uint64) ([]link, erro
 	var links []link
 	for run != "" {
 		events, err := h.store.Events(ctx, run, 0, int(upTo))
+		events = h.veil(events)
 		if err != nil {
 			return nil, err
 		}

@@ -143,7 +143,7 @@ func (h *Host) indexRun(ctx context.Context, g store.Gap) error {
 		return err
 	}
 	var list []store.Text
-	for _, e := range events {
+	for _, e := range h.veil(events) {
 		list = append(list, textsOf(e)...)
 	}
 	return h.store.PutText(ctx, g.Run, g.Last, list)

@@ -15,7 +15,8 @@ func (h *Host) Masked(b []byte) []byte { return h.redactor.Bytes(b) }
 
 // Page returns up to limit of a run's stored events after the given number.
 func (h *Host) Page(ctx context.Context, run string, after uint64, limit int) ([]tenon.Event, error) {
-	return h.store.Events(ctx, run, after, limit)
+	events, err := h.store.Events(ctx, run, after, limit)
+	return h.veil(events), err
 }
 
 // Learn has a secret of a surface, such as a token, masked from now on.

@@ -70,9 +70,9 @@ func (h *Host) Messages(ctx context.Context, session string, seen bool) ([]*teno
 	case err != nil:
 		return nil, err
 	case seen:
-		return state.Messages(), nil
+		return h.veilMessages(state.Messages()), nil
 	}
-	return state.History(), nil
+	return h.veilMessages(state.History()), nil
 }
 
 // RunRow finds a run: by id, by the unique beginning of one, or counted from
@@ -112,7 +112,8 @@ func (h *Host) Runs(ctx context.Context, f engine.Filter) ([]tenon.Run, error) {
 
 // Journal returns a run's stored events after the given number.
 func (h *Host) Journal(ctx context.Context, run string, after uint64) ([]tenon.Event, error) {
-	return h.store.Events(ctx, run, after, 0)
+	events, err := h.store.Events(ctx, run, after, 0)
+	return h.veil(events), err
 }
 
 // Report says what a run came to, or how far it has come.
@@ -125,7 +126,8 @@ func (h *Host) Report(ctx context.Context, run string) (agent.Report, error) {
 	if err != nil {
 		return agent.Report{}, err
 	}
-	return agent.Fold(row, events), nil
+	row.Waiting = h.veilWaiting(row.Waiting)
+	return agent.Fold(row, h.veil(events)), nil
 }
 
 // Calls returns the audit records of all tool calls of a session, oldest first.
@@ -140,7 +142,7 @@ func (h *Host) Calls(ctx context.Context, session string) ([]agent.CallRecord, e
 		if err != nil {
 			return nil, err
 		}
-		calls = append(calls, agent.Calls(events)...)
+		calls = append(calls, agent.Calls(h.veil(events))...)
 	}
 	return calls, nil
 }

@@ -102,32 +102,61 @@ func (v *Vault) save(_ context.Context, key string, t *saved) error {
 	if err != nil {
 		return tenon.Errorf(tenon.CodeInternal, "a sign-in cannot be written: %w", err)
 	}
+	b, err := v.Seal(plain, key)
+	if err != nil {
+		return err
+	}
+	if err := replace(v.path(key), append(b, '\n')); err != nil {
+		return tenon.Errorf(tenon.CodeStore, "the sign-in cannot be kept: %w", err)
+	}
+	return nil
+}
+
+// Seal encrypts something with the key of the vault, which is made if there is none,
+// bound to where it belongs: it opens under the same name only. The result is a JSON
+// object. Errors: store, auth_required (the key cannot be read).
+func (v *Vault) Seal(plain []byte, bound string) ([]byte, error) {
 	if err := os.MkdirAll(v.dir, 0o700); err != nil {
-		return tenon.Errorf(tenon.CodeStore, "there is no place to keep the sign-in: %w", err)
+		return nil, tenon.Errorf(tenon.CodeStore, "there is no place for the key: %w", err)
 	}
 	where := keyInRing
 	secret, err := v.key(keyInRing, true)
 	if err != nil {
 		where = keyInFile
 		if secret, err = v.key(keyInFile, true); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	e := envelope{Version: 1, Key: where, Nonce: make([]byte, 12)}
 	_, _ = rand.Read(e.Nonce) // never fails
 	box, err := seal(secret)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	e.Data = box.Seal(nil, e.Nonce, plain, []byte(key))
+	e.Data = box.Seal(nil, e.Nonce, plain, []byte(bound))
 	b, err := json.Marshal(e)
-	if err == nil {
-		err = replace(v.path(key), append(b, '\n'))
-	}
 	if err != nil {
-		return tenon.Errorf(tenon.CodeStore, "the sign-in cannot be kept: %w", err)
+		return nil, tenon.Errorf(tenon.CodeInternal, "what was encrypted cannot be written: %w", err)
 	}
-	return nil
+	return b, nil
+}
+
+// Open decrypts what Seal returned. Errors: auth_required (the key is gone, cannot be
+// read or is another one, or what was sealed belongs elsewhere), store.
+func (v *Vault) Open(sealed []byte, bound string) ([]byte, error) {
+	var e envelope
+	if json.Unmarshal(sealed, &e) != nil || e.Version != 1 {
+		return nil, tenon.Errorf(tenon.CodeStore, "what was encrypted is damaged, or of another version of tenon")
+	}
+	secret, err := v.key(e.Key, false)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := open(secret, e.Nonce, e.Data, bound)
+	if err != nil {
+		return nil, tenon.Errorf(tenon.CodeAuth, "what was encrypted cannot be decrypted: its key has changed, or it was moved")
+	}
+	return plain, nil
 }
 
 // remove forgets what is kept under a key.
