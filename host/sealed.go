@@ -88,7 +88,9 @@ func (w *sealing) sealEvents(run string, events []tenon.Event) ([]tenon.Event, e
 }
 
 // boundTo is where a part of a journal belongs.
-func boundTo(run, kind, step string) string { return "journal\x00" + run + "\x00" + kind + "\x00" + step }
+func boundTo(run, kind, step string) string {
+	return "journal\x00" + run + "\x00" + kind + "\x00" + step
+}
 
 // Append implements [store.Journal].
 func (w *sealing) Append(ctx context.Context, a store.Append) (err error) {
