@@ -89,7 +89,7 @@ func (p *proxy) take() []request {
 
 // aimock starts the model and returns its address. A request that no fixture
 // fits is an error there.
-func (p *peers) aimock(t *testing.T, fixtures any) string {
+func (p *peers) aimock(t *testing.T, fixtures any, more ...string) string {
 	t.Helper()
 	b, err := json.Marshal(map[string]any{"fixtures": fixtures})
 	if err != nil {
@@ -100,8 +100,8 @@ func (p *peers) aimock(t *testing.T, fixtures any) string {
 		t.Fatal(err)
 	}
 	strict := []string{"AIMOCK_STRICT_TURN_INDEX=1"}
-	log := background(t, strict, p.node, p.bin(t, "@copilotkit", "aimock", "dist", "cli.js"),
-		"-h", "127.0.0.1", "-p", "0", "--chunk-size", "7", "--validate-on-load", "--strict", "-f", file)
+	args := []string{p.bin(t, "@copilotkit", "aimock", "dist", "cli.js"), "-h", "127.0.0.1", "-p", "0", "--chunk-size", "7", "--validate-on-load", "--strict", "-f", file}
+	log := background(t, strict, append(append([]string{p.node}, args...), more...)...)
 	listening := regexp.MustCompile(`listening on (http://[0-9.:]+)`)
 	for range 200 {
 		if m := listening.FindStringSubmatch(log()); m != nil {

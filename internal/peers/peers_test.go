@@ -49,6 +49,7 @@ func TestPeers(t *testing.T) {
 	t.Run("Config", p.testConfig)
 	t.Run("Asks", p.testAsks)
 	t.Run("Models", p.testModels)
+	t.Run("Chaos", p.testChaos)
 	t.Run("GoSDK", p.testGoSDK)
 	t.Run("MCPGo", p.testMCPGo)
 	t.Run("Python", p.testPython)
