@@ -75,6 +75,7 @@ type Config struct {
 	Warnings []Error `yaml:"-"`
 
 	tree    *node // as written, the files laid over each other
+	read    []string
 	vars    *variables
 	nodes   map[string]*node
 	order   map[string][]string

@@ -83,7 +83,11 @@ func build(o Options, files []file) (*Config, error) {
 	s := &sink{}
 	vars := &variables{lookup: o.LookupEnv, home: o.Home}
 	var tree *node
+	var read []string
 	for _, f := range files {
+		if f.src.path != "" {
+			read = append(read, f.src.path, filepath.Join(f.src.dir, ".env"))
+		}
 		root := parse(f.src, f.data, s)
 		switch {
 		case root == nil:
@@ -96,6 +100,9 @@ func build(o Options, files []file) (*Config, error) {
 		dotenv(f.src, vars, s)
 		tree = overlay(tree, root, "")
 	}
+	if u := o.userFile(); !o.NoUser && u != "" {
+		read = append(read, u, filepath.Join(filepath.Dir(u), ".env"))
+	}
 	if !o.NoUser {
 		if u := o.userFile(); u != "" && (len(files) == 0 || files[len(files)-1].src.path != u) {
 			dotenv(&source{label: o.label(u), dir: filepath.Dir(u), order: len(files)}, vars, s)
@@ -105,7 +112,7 @@ func build(o Options, files []file) (*Config, error) {
 	vars.lax = setting(tree, "policy", "env_unresolved") == "empty"
 	d := &decoder{sink: s, vars: vars, nodes: map[string]*node{}, keyed: map[string]*node{}, order: map[string][]string{},
 		secrets: map[string]SecretSource{}, late: map[string]*node{}}
-	c := &Config{tree: tree, vars: vars, nodes: d.nodes, order: d.order, secrets: d.secrets, late: d.late, ring: o.Keyring, given: &given{}, envs: map[string]map[string]string{}}
+	c := &Config{tree: tree, read: read, vars: vars, nodes: d.nodes, order: d.order, secrets: d.secrets, late: d.late, ring: o.Keyring, given: &given{}, envs: map[string]map[string]string{}}
 	d.decode(tree, place{}, reflect.ValueOf(c).Elem(), field{})
 	top := files[0].src
 	c.File, c.Path, c.Dir = top.label, top.path, top.dir

@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -122,6 +123,25 @@ func (c *Config) Variables(path string) []string {
 	}
 	walk(c.nodes[path])
 	return slices.Sorted(maps.Keys(found))
+}
+
+// Files returns the paths of the files that the configuration was read from, whether
+// or not they are all there: the file itself, the user's own, .env beside both, what
+// env_file, instructions and prompts name. Empty where it came from stdin alone.
+func (c *Config) Files() []string {
+	list := slices.Clone(c.read)
+	for _, s := range c.Servers {
+		list = append(list, s.EnvFile)
+	}
+	for _, a := range c.Agents {
+		list = append(list, a.Instructions.File)
+		if filepath.IsAbs(a.Prompt) {
+			list = append(list, a.Prompt)
+		}
+	}
+	list = append(list, c.Prices)
+	slices.Sort(list)
+	return slices.DeleteFunc(slices.Compact(list), func(f string) bool { return f == "" })
 }
 
 // SecretRefs returns the names of the secrets that stand in the text at a path.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"os/signal"
@@ -114,3 +115,39 @@ func hangups() (got chan os.Signal, stop func()) {
 
 // gone reports whether the terminal that tenon serve was started at has gone.
 func (a *app) gone() bool { return a.errTTY && !isTerminal(a.err) }
+
+// watchEvery is how often the files of the configuration are looked at.
+const watchEvery = 500 * time.Millisecond
+
+// watcher sees when files of the configuration change.
+type watcher struct {
+	seen  map[string]string // path → what it was like
+	dirty bool              // changed at the last look, and perhaps still being written
+}
+
+// like says what files are like.
+func like(files []string) map[string]string {
+	out := make(map[string]string, len(files))
+	for _, f := range files {
+		out[f] = "none"
+		if st, err := os.Stat(f); err == nil {
+			out[f] = fmt.Sprint(st.Size(), st.ModTime().UnixNano(), st.Mode())
+		}
+	}
+	return out
+}
+
+// changed reports whether the files are not what they were, and stay so for a
+// moment: an editor writes in several steps.
+func (w *watcher) changed(files []string) bool {
+	now, same := like(files), true
+	for f, is := range now {
+		if was, known := w.seen[f]; known && was != is {
+			same = false
+		}
+	}
+	w.seen = now
+	settled := w.dirty && same
+	w.dirty = !same
+	return settled
+}

@@ -47,9 +47,9 @@ func newServe(a *app) *cobra.Command {
 			"as long as they may. Beside the address it listens on a socket in the store's folder, serve.sock, that only\n" +
 			"you can use. One process at a time serves a store; other verbs work beside it.\n\n" +
 			"SIGTERM or Ctrl-C stops it: what is under way may end within the grace, nothing new begins, and the runs go\n" +
-			"on under the next tenon serve, or with tenon runs resume. A second one ends it at once. SIGHUP loads the\n" +
-			"configuration again; where it has an error the last good one stays. The log on stderr says what it does;\n" +
-			"--log-level warn makes it quiet.",
+			"on under the next tenon serve, or with tenon runs resume. A second one ends it at once. The\n" +
+			"configuration is loaded again when one of its files changes, and on SIGHUP; where it has an error the last good\n" +
+			"one stays. The log on stderr says what it does; --log-level warn makes it quiet.",
 		Example: "  tenon serve\n  curl -H \"Authorization: Bearer $(cat .tenon/serve.token)\" http://127.0.0.1:8420/api/v1/runs\n" +
 			"  tenon serve -c tenon.yaml --listen 127.0.0.1:9000 --log-level debug",
 		Args: args(0, 0, ""),
@@ -160,8 +160,17 @@ func (s *server) serve(ctx context.Context, l, tcp net.Listener, hup <-chan os.S
 			<-failed
 		}
 	}
+	var files watcher
+	files.changed(s.host.Config().Files())
+	look := time.NewTicker(watchEvery)
+	defer look.Stop()
 	for {
 		select {
+		case <-look.C:
+			if files.changed(s.host.Config().Files()) {
+				s.reload(ctx)
+			}
+			continue
 		case err := <-failed:
 			end(len(webs) - 1)
 			return tenon.Errorf(tenon.CodeInternal, "tenon serve cannot listen any more: %w", err)

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// spoken is what a process says, to be read while it is at work.
+type spoken struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *spoken) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+// await waits for a pattern in what was said behind a place, and returns the match
+// and the place behind it.
+func (s *spoken) await(t *testing.T, from int, pattern string) (string, int) {
+	t.Helper()
+	re := regexp.MustCompile(pattern)
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		s.mu.Lock()
+		text := s.text.String()
+		s.mu.Unlock()
+		if m := re.FindStringIndex(text[from:]); m != nil {
+			return text[from+m[0] : from+m[1]], from + m[1]
+		}
+	}
+	t.Fatalf("%s was not said:\n%s", pattern, s.text.String()[from:])
+	return "", 0
+}
+
+// TestServeReload changes the configuration under a tenon serve: what is new is there,
+// what is broken changes nothing.
+func TestServeReload(t *testing.T) {
+	dir := t.TempDir()
+	for k, v := range map[string]string{"HOME": dir, "XDG_CONFIG_HOME": "", "XDG_STATE_HOME": "", "TENON_KEYRING": "off", "TENON_NO_PROBE": "1"} {
+		t.Setenv(k, v)
+	}
+	file := filepath.Join(dir, "tenon.yaml")
+	put := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const first = "servers:\n  t: {url: \"http://127.0.0.1:1/mcp\", load_tools: false}\ntools:\n  one: {server: t, arguments: [{name: a}]}\n"
+	put(first)
+	var said spoken
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan int, 1)
+	go func() {
+		done <- run(ctx, []string{"serve", "-c", file, "--listen", "127.0.0.1:0", "--home", filepath.Join(dir, "home")}, stdio{strings.NewReader(""), io.Discard, &said})
+	}()
+	defer func() {
+		cancel()
+		<-done
+	}()
+	url, at := said.await(t, 0, `http://127\.0\.0\.1:\d+`)
+	token, err := os.ReadFile(filepath.Join(dir, "home", "serve.token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := func() string {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+toolsPath, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = resp.Body.Close() }()
+		b, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("HTTP %d, %v: %s", resp.StatusCode, err, b)
+		}
+		return string(b)
+	}
+	if got := list(); !strings.Contains(got, `"one"`) || strings.Contains(got, `"two"`) {
+		t.Fatalf("before: %s", got)
+	}
+	put(first + "  two: {server: t, arguments: [{name: b}]}\n")
+	_, at = said.await(t, at, `config reloaded`)
+	good := list()
+	if !strings.Contains(good, `"two"`) {
+		t.Errorf("after: %s", good)
+	}
+	put(first + "  three: {server: none}\n  four: {sever: t}\n")
+	_, at = said.await(t, at, `tenon\.yaml:5:19: tools\.three\.server: no server`)
+	if got := list(); got != good {
+		t.Errorf("a broken file changed the tools: %s", got)
+	}
+	// What is mended is taken up again, also through a file that is put in its place.
+	other := filepath.Join(dir, "new.yaml")
+	if err := os.WriteFile(other, []byte(first+"  five: {server: t, arguments: [{name: b}]}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(other, file); err != nil {
+		t.Fatal(err)
+	}
+	said.await(t, at, `config reloaded`)
+	if got := list(); !strings.Contains(got, `"five"`) || strings.Contains(got, `"two"`) {
+		t.Errorf("mended: %s", got)
+	}
+}
+
+// toolsPath lists the tools.
+const toolsPath = "/api/v1/tools"
