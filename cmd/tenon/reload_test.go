@@ -46,6 +46,10 @@ func (s *spoken) await(t *testing.T, from int, pattern string) (string, int) {
 // TestServeReload changes the configuration under a tenon serve: what is new is there,
 // what is broken changes nothing.
 func TestServeReload(t *testing.T) {
+	t.Run("TG-18_TG-32", serveReload)
+}
+
+func serveReload(t *testing.T) {
 	dir := t.TempDir()
 	for k, v := range map[string]string{"HOME": dir, "XDG_CONFIG_HOME": "", "XDG_STATE_HOME": "", "TENON_KEYRING": "off", "TENON_NO_PROBE": "1"} {
 		t.Setenv(k, v)
@@ -120,5 +124,5 @@ func TestServeReload(t *testing.T) {
 	}
 }
 
-// toolsPath lists the tools.
-const toolsPath = "/api/v1/tools"
+// toolsPath lists the tools, as ResearchAI has it.
+const toolsPath = "/mcp/tools"
