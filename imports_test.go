@@ -55,7 +55,7 @@ var arrows = map[string][]string{
 	"engine/enginetest": {"engine"},
 
 	"config": {"agent", "catalog", "model", "model/react", "policy", "servers", "table", "internal/keyring"},
-	"host": {"agent", "catalog", "config", "engine", "engine/local", "model", "model/anthropic", "model/gemini", "model/openai",
+	"host": {"agent", "catalog", "config", "engine", "engine/local", "mcp", "model", "model/anthropic", "model/gemini", "model/openai",
 		"model/react", "model/script", "policy", "record", "servers", "servers/oauth", "store", "store/sqlite", "telemetry", "transport", "internal/keyring", "internal/outbound", "internal/patience"},
 
 	"eval": {"agent", "catalog", "config", "host"},

@@ -126,7 +126,7 @@ func (h *Host) cacheKey(run tenon.Run, c *agent.ToolCommand) (string, error) {
 		owner = run.ID
 	}
 	access := ""
-	if s := h.servers[c.Server]; s != nil {
+	if s := h.Servers()[c.Server]; s != nil {
 		access = s.Access()
 	}
 	sum := sha256.New()

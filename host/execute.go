@@ -131,7 +131,7 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 	if err := json.Unmarshal(a.Data, &c); err != nil {
 		return nil, tenon.Errorf(tenon.CodeInternal, "step %s: %w", a.Step, err)
 	}
-	s, ok := h.toolsets[c.Server]
+	s, ok := h.sets()[c.Server]
 	if !ok {
 		err := tenon.Errorf(tenon.CodeUnreachable, "server '%s' of tool '%s' is not configured any more", c.Server, c.Name)
 		return []tenon.Event{h.failed(a.Step, err, false, 0)}, nil

@@ -56,7 +56,7 @@ func isOwn(server string) bool { return server == artifactServer || server == fi
 
 // hasNoTools reports whether there is nobody who could offer a tool.
 func (h *Host) hasNoTools() bool {
-	for name := range h.toolsets {
+	for name := range h.sets() {
 		if !isOwn(name) {
 			return false
 		}

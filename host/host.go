@@ -63,6 +63,8 @@ type Config struct {
 	Wrap func(server string, t tenon.Toolset) tenon.Toolset
 	// Toolsets adds tools of the caller's own, by server name.
 	Toolsets map[string]tenon.Toolset
+	// Functions adds functions of the program as tools; see [NewFunction].
+	Functions []Function
 	// Record and Replay are folders of cassettes: of what went to and came from models
 	// and servers. A replay starts no server and reaches no network; see package record.
 	// Resumed says that a process before this one has used the cassette; see
@@ -253,6 +255,13 @@ func (h *Host) openServers() error {
 	if err := h.openBuiltin(); err != nil {
 		return err
 	}
+	if len(h.cfg.Functions) > 0 {
+		t, err := newFunctions(h.cfg.Functions, h.log)
+		if err != nil {
+			return err
+		}
+		h.toolsets[FunctionServer] = h.wrapped(FunctionServer, t)
+	}
 	for name, t := range h.cfg.Toolsets {
 		if _, ok := h.toolsets[name]; ok {
 			return tenon.Errorf(tenon.CodeConfig, "toolset '%s' has the name of a configured server", name)
@@ -361,7 +370,7 @@ func (h *Host) Close() error {
 	h.logins.close()
 	err := h.engine.Close()
 	var wg sync.WaitGroup
-	for _, s := range h.servers {
+	for _, s := range h.Servers() {
 		wg.Go(func() { _ = s.Close() }) // a server that ends badly has nothing more to tell us
 	}
 	wg.Wait()
@@ -375,8 +384,13 @@ func (h *Host) Close() error {
 // Config returns the configuration that was opened.
 func (h *Host) Config() *config.Config { return h.config }
 
-// Servers returns the configured servers that are enabled, by name.
-func (h *Host) Servers() map[string]*servers.Server { return h.servers }
+// Servers returns the configured servers that are enabled, and those that were added, by
+// name. The caller must not change the map.
+func (h *Host) Servers() map[string]*servers.Server {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.servers
+}
 
 func (h *Host) now() time.Time {
 	if h.cfg.Clock != nil {

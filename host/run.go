@@ -219,7 +219,7 @@ func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agen
 		h.log.Warn("MCP tools not enabled for provider", "model", spec.Model)
 		return nil, nil, nil
 	}
-	snapshot, problems, err := h.Tools(ctx, slices.Sorted(maps.Keys(h.toolsets))...)
+	snapshot, problems, err := h.Tools(ctx, slices.Sorted(maps.Keys(h.sets()))...)
 	if err == nil {
 		err = waiting(problems)
 	}
@@ -254,7 +254,7 @@ func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agen
 // any more.
 func (h *Host) talkingTo(ctx context.Context, last tenon.Run, seq uint64) string {
 	name := last.Agent
-	if _, ok := h.toolsets[handoffServer]; ok {
+	if _, ok := h.sets()[handoffServer]; ok {
 		if s, err := h.fold(ctx, last.ID, seq); err == nil { // else the run will say so itself
 			name = cmp.Or(s.HandedOver(), name)
 		}

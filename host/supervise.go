@@ -247,8 +247,9 @@ func (h *Host) fit(ctx context.Context, r tenon.Run) (lack, err error) {
 		return nil, err
 	}
 	var missing []string
+	sets := h.sets()
 	for _, t := range snapshot.Tools() {
-		if _, ok := h.toolsets[t.Server]; !ok && !slices.Contains(missing, t.Server) {
+		if _, ok := sets[t.Server]; !ok && !slices.Contains(missing, t.Server) {
 			missing = append(missing, t.Server)
 		}
 	}

@@ -43,7 +43,7 @@ func (h *Host) readSwitches() error {
 		return tenon.Errorf(tenon.CodeStore, "which servers are switched off cannot be read from %s: %w; mend it or remove it", path, err)
 	}
 	for _, name := range s.Disabled {
-		if server, ok := h.servers[name]; ok {
+		if server, ok := h.Servers()[name]; ok {
 			server.Switch(false)
 		}
 	}
@@ -80,7 +80,7 @@ func (h *Host) keepSwitch(name string, on bool) error {
 		return nil // nothing of this host is kept
 	}
 	var s switches
-	for n, server := range h.servers {
+	for n, server := range h.Servers() {
 		if n != name && server.Status().State == servers.StateDisabled || n == name && !on {
 			s.Disabled = append(s.Disabled, n)
 		}
@@ -125,7 +125,7 @@ func (h *Host) RestartServer(ctx context.Context, name string) error {
 
 // server returns a configured server.
 func (h *Host) server(name string) (*servers.Server, error) {
-	s, ok := h.servers[name]
+	s, ok := h.Servers()[name]
 	switch _, configured := h.config.Servers[name]; {
 	case ok:
 		return s, nil
@@ -140,7 +140,7 @@ func (h *Host) server(name string) (*servers.Server, error) {
 func (h *Host) Statuses() []servers.Status {
 	list := []servers.Status{}
 	for _, name := range slices.Sorted(maps.Keys(h.config.Servers)) {
-		if s, ok := h.servers[name]; ok {
+		if s, ok := h.Servers()[name]; ok {
 			list = append(list, s.Status())
 		} else {
 			list = append(list, servers.Disabled(name, h.config.Servers[name]))

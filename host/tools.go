@@ -28,9 +28,9 @@ type Problem struct {
 // others' tools are there. Names, if given, are the servers to ask; else all.
 // The error has code unreachable if a required server cannot be reached.
 func (h *Host) Tools(ctx context.Context, names ...string) (*catalog.Snapshot, []Problem, error) {
-	all := len(names) == 0
+	all, sets := len(names) == 0, h.sets()
 	if all {
-		names = slices.DeleteFunc(slices.Sorted(maps.Keys(h.toolsets)), isOwn)
+		names = slices.DeleteFunc(slices.Sorted(maps.Keys(sets)), isOwn)
 	}
 	type answer struct {
 		tools   []tenon.Tool
@@ -42,9 +42,9 @@ func (h *Host) Tools(ctx context.Context, names ...string) (*catalog.Snapshot, [
 	limit := make(chan struct{}, 2*runtime.NumCPU())
 	var wg sync.WaitGroup
 	for i, name := range names {
-		t, ok := h.toolsets[name]
+		t, ok := sets[name]
 		if !ok {
-			return nil, nil, tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'; servers: %v", name, slices.Sorted(maps.Keys(h.toolsets)))
+			return nil, nil, tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'; servers: %v", name, slices.Sorted(maps.Keys(sets)))
 		}
 		wg.Go(func() {
 			limit <- struct{}{}
@@ -102,7 +102,9 @@ func (h *Host) shelf(name string, tools []tenon.Tool, blocked map[string]string)
 	if ok && sameList(last.tools, tools) && maps.Equal(last.blocked, blocked) {
 		return last.shelf
 	}
+	h.mu.Lock()
 	src := h.sources[name]
+	h.mu.Unlock()
 	src.Tools, src.Blocked = tools, blocked
 	s := catalog.Shape(src)
 	h.mu.Lock()
@@ -178,19 +180,9 @@ func (h *Host) openSources() error {
 		entry, ok := h.config.Servers[name]
 		s := catalog.Source{Server: name, Trusted: true, Static: name == catalog.HTTPServer || name == catalog.PromptServer}
 		if ok {
-			s = catalog.Source{Server: name, About: entry.Title + " " + entry.Description, Trusted: entry.IsTrusted(), Static: !entry.LoadsTools(), Include: entry.Include,
-				Exclude: entry.Exclude, Naming: entry.Naming, Transform: entry.Transform, Simple: entry.Schema.Types == catalog.TypesSimple,
-				Options: entry.ProviderOptions, Defer: entry.Defer}
-		}
-		if entry.Where != "" {
 			var err error
-			if language == nil {
-				if language, err = policy.NewToolLanguage(); err != nil {
-					return err
-				}
-			}
-			if s.Where, err = language.Condition(entry.Where); err != nil {
-				return tenon.Errorf(tenon.CodeConfig, "servers.%s.where: %w", name, err)
+			if s, err = sourceOf(name, entry, &language); err != nil {
+				return err
 			}
 		}
 		for key, t := range h.config.Tools {

@@ -101,6 +101,10 @@ type ServerConfig struct {
 	// initialized, with a way to ask it. Its context ends with the connection. Nil:
 	// nothing.
 	Initialized func(ctx context.Context, ask AskFunc)
+	// Offers answers what is asked about prompts and resources (prompts/list, prompts/get,
+	// resources/list, resources/templates/list, resources/read); a nil result says that
+	// there is no such method. Nil: the server has neither.
+	Offers func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 	// Extensions are declared to modern clients, by name. Extra answers their
 	// methods; nil: there are none.
 	Extensions []string
@@ -341,7 +345,10 @@ func rest(object []byte) []byte {
 // describe appends what the server says about itself.
 func (s *Server) describe(b []byte, info string) []byte {
 	can := []byte(`{"tools":{"listChanged":true},"logging":{}`)
-	if len(s.cfg.Resources) > 0 {
+	if s.cfg.Offers != nil {
+		can = member(can, "prompts", []byte("{}"))
+	}
+	if len(s.cfg.Resources) > 0 || s.cfg.Offers != nil {
 		can = member(can, "resources", []byte("{}"))
 	}
 	if len(s.cfg.Extensions) > 0 && info == "" {
@@ -366,6 +373,11 @@ func (s *Server) describe(b []byte, info string) []byte {
 
 // common answers what both eras have.
 func (c *serverConn) common(ctx context.Context, r *jsonrpc.Request, meta []byte, modern bool) ([]byte, error) {
+	if c.s.cfg.Offers != nil {
+		if result, err := c.s.cfg.Offers(ctx, r.Method, json.RawMessage(r.Params)); result != nil || err != nil {
+			return result, err
+		}
+	}
 	switch r.Method {
 	case "tools/list":
 		return c.s.list(r.Params, modern)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -21,7 +22,8 @@ func newChat(a *app) *cobra.Command {
 		Use:   "chat [flags]",
 		Short: "Talk with an agent: the same as run, question after question",
 		Long: "Reads questions, one a line, and answers each in the same session. It also takes questions from a pipe.\n\n" +
-			"  /tools    what the agent can call\n  /session  the session's id, to go on later with -s\n" +
+			"  /tools    what the agent can call\n  /prompts  what can be asked as /SERVER:PROMPT KEY=TEXT…; the beginning of a name is enough\n" +
+			"  /resources  what a question can name as @SERVER:URI, which then goes with it\n  /session  the session's id, to go on later with -s\n" +
 			"  /compact  put a summary in the place of what was said, for the model\n  /help     these words\n  /exit     the end, as is Ctrl-D\n\n" +
 			"What is typed at a terminal while an answer is under way is told to the model before its next request.\n" +
 			"Ctrl-C stops the answer under way; at the prompt it ends the conversation. With -o json there is one object\n" +
@@ -39,7 +41,7 @@ func newChat(a *app) *cobra.Command {
 	return cmd
 }
 
-const chatHelp = "/tools    what the agent can call\n/session  the session's id\n/compact  put a summary in the place of what was said, for the model\n/help     these words\n/exit     the end"
+const chatHelp = "/tools    what the agent can call\n/prompts  what can be asked as /SERVER:PROMPT KEY=TEXT…\n/resources  what a question can name as @SERVER:URI\n/session  the session's id\n/compact  put a summary in the place of what was said, for the model\n/help     these words\n/exit     the end"
 
 func (a *app) chat(ctx context.Context, q *asking) (err error) {
 	h, err := a.open(ctx, q.opening("chat"))
@@ -74,12 +76,20 @@ func (a *app) chat(ctx context.Context, q *asking) (err error) {
 			a.note("tenon: %s", err)
 		case text == "/exit" || text == "/quit":
 			return last
+		case strings.HasPrefix(text, "/") && strings.Contains(text, ":") && !q.noTools:
+			last = a.chatAsPrompt(ctx, h, q, text)
+			if ctx.Err() != nil {
+				return last
+			}
+			if a.inTTY {
+				last = nil
+			}
 		case strings.HasPrefix(text, "/"):
 			if err := a.chatWord(ctx, h, q, text); err != nil {
 				a.note("tenon: %s", err)
 			}
 		default:
-			last = a.chatTurn(ctx, h, q, text)
+			last = a.chatTurn(ctx, h, q, q.question(text), true)
 			if ctx.Err() != nil {
 				return last // a signal that ends the process
 			}
@@ -107,12 +117,20 @@ func (a *app) prompt(ctx context.Context) (string, error) {
 	return text, err
 }
 
-// chatTurn asks one question; Ctrl-C cancels its run only.
-func (a *app) chatTurn(ctx context.Context, h *host.Host, q *asking, text string) error {
+// chatTurn asks one question; Ctrl-C cancels its run only. Own says that the words are
+// the person's: resources that they name go with them.
+func (a *app) chatTurn(ctx context.Context, h *host.Host, q *asking, question host.Question, own bool) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	context.AfterFunc(ctx, stop) // the second Ctrl-C ends the process the hard way
-	run, err := a.question(ctx, h, q.question(text), q.yes)
+	var run tenon.Run
+	var err error
+	if own {
+		err = a.attach(ctx, h, &question)
+	}
+	if err == nil {
+		run, err = a.question(ctx, h, question, q.yes)
+	}
 	if run.Session != "" {
 		if _, serr := h.Session(context.WithoutCancel(ctx), run.Session); serr == nil {
 			q.session, q.fork = run.Session, false
@@ -123,6 +141,22 @@ func (a *app) chatTurn(ctx context.Context, h *host.Host, q *asking, text string
 		err = reported{err}
 	}
 	return err
+}
+
+// chatAsPrompt asks what a server's prompt comes to; other words are told of.
+func (a *app) chatAsPrompt(ctx context.Context, h *host.Host, q *asking, text string) error {
+	p, ok, err := a.chatPrompt(ctx, h, text)
+	switch {
+	case err != nil:
+		a.note("tenon: %s", safeLine(err.Error()))
+		return reported{err}
+	case !ok:
+		return a.chatWord(ctx, h, q, text)
+	}
+	a.note("%s", a.errStyle(dim, shorten(safeLine(p.Text), 4*a.width())))
+	question := q.question(p.Text)
+	question.Files = append(slices.Clip(question.Files), p.Files...)
+	return a.chatTurn(ctx, h, q, question, false)
 }
 
 func (a *app) chatWord(ctx context.Context, h *host.Host, q *asking, text string) error {
@@ -145,6 +179,30 @@ func (a *app) chatWord(ctx context.Context, h *host.Host, q *asking, text string
 			return nil
 		}
 		return a.compact(ctx, h, q.session, q.model)
+	case "/prompts":
+		list, problems, err := h.Prompts(ctx)
+		a.problems(problems)
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			a.note("no prompts")
+		}
+		for _, p := range list {
+			a.showPrompt(p)
+		}
+	case "/resources":
+		list, problems, err := h.Resources(ctx)
+		a.problems(problems)
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			a.note("no resources")
+		}
+		for _, r := range list {
+			a.note("%s", shorten(safeLine("@"+r.Server+":"+r.URI+r.Template+"  "+r.Name), a.width()))
+		}
 	case "/tools":
 		snapshot, problems, err := h.Tools(ctx)
 		a.problems(problems)
@@ -158,7 +216,7 @@ func (a *app) chatWord(ctx context.Context, h *host.Host, q *asking, text string
 			a.note("%s  %s", safeLine(t.Name), shorten(safeLine(firstLine(t.Description)), a.width()-len(t.Name)-3))
 		}
 	default:
-		a.note("there is no %s%s", text, didYouMean(text, []string{"/tools", "/session", "/compact", "/help", "/exit"}))
+		a.note("there is no %s%s", text, didYouMean(text, []string{"/tools", "/prompts", "/resources", "/session", "/compact", "/help", "/exit"}))
 	}
 	return nil
 }

@@ -140,6 +140,8 @@ var verbs = []verb{
 	{"init", groupDaily, newInit},
 	{"servers", groupNouns, newServers},
 	{"tools", groupNouns, newTools},
+	{"prompts", groupNouns, newPrompts},
+	{"resources", groupNouns, newResources},
 	{"runs", groupNouns, newRuns},
 	{"sessions", groupNouns, newSessions},
 	{"approvals", groupNouns, newApprovals},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -115,6 +116,7 @@ func newRun(a *app) *cobra.Command {
 			"the model, twice at most. --file adds pictures, PDF documents, sounds and texts; what a model cannot take is described.\n\n" +
 			"With --table the agent has the tools of an Arrow table and no others; their servers are opened when they are called.\n" +
 			"A run that waits goes on with tenon runs resume only where tenon.yaml has the servers of its table.\n\n" +
+			"A resource that the question names as @SERVER:URI goes with it (tenon resources list), but not with --detach.\n\n" +
 			"With -o jsonl every stored event of the run is one line; with -o json the last thing printed is one object\n" +
 			"with answer, state, stop_reason, tool_calls, usage, cost, run and session.\n\n" +
 			"With --mode react tools are called in a text loop that any model can follow, and -o jsonl also has lines of\n" +
@@ -194,6 +196,9 @@ func (a *app) run(ctx context.Context, q *asking, f *conversationFiles, text str
 	if h.Config().File == "" && !q.noTools && q.table == nil {
 		a.hint("there is no tenon.yaml here, so there are no tools; tenon init writes one")
 	}
+	if err := a.attach(ctx, h, &question); err != nil {
+		return err
+	}
 	run, err := a.question(ctx, h, question, q.yes)
 	return f.write(context.WithoutCancel(ctx), a, h, run, q.agent, err)
 }
@@ -225,4 +230,18 @@ func (a *app) hint(format string, args ...any) {
 	if !a.quiet {
 		a.note(format, args...)
 	}
+}
+
+// attach adds the resources that a person's own words name to the question.
+func (a *app) attach(ctx context.Context, h *host.Host, q *host.Question) error {
+	mentions := h.Mentions(q.Text)
+	if len(mentions) == 0 {
+		return nil
+	}
+	if q.NoTools {
+		return tenon.Errorf(tenon.CodeInvalid, "the question names @%s:%s, and with --no-tools no server is used", mentions[0].Server, tenon.Visible(mentions[0].URI))
+	}
+	parts, err := h.Attached(ctx, q.Text)
+	q.Files = append(slices.Clip(q.Files), parts...)
+	return err
 }

@@ -67,7 +67,10 @@ func TestDo(t *testing.T) {
 	mux.HandleFunc("/other", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other+"/ok", 302) })
 	mux.HandleFunc("/other307", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other+"/ok", 307) })
 	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", 302) })
-	mux.HandleFunc("/file", func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Location", "file:///etc/passwd"); w.WriteHeader(302) })
+	mux.HandleFunc("/file", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", "file:///etc/passwd")
+		w.WriteHeader(302)
+	})
 	mux.HandleFunc("/large", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.CopyN(w, zeros{}, MaxBody+1) })
 	mux.HandleFunc("/bomb", func(w http.ResponseWriter, _ *http.Request) {
 		var b bytes.Buffer

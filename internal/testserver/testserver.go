@@ -44,6 +44,7 @@ type Options struct {
 	Tools      int    // generated tools tool_0001 … instead of the built-in ones; below 0: those
 	More       int    // generated tools beside the others
 	PageSize   int
+	Prompts    bool   // prompts and resources, too
 	Only       string // comma-separated names; empty: all
 	Delay      time.Duration
 	CrashAfter int    // tools/call requests before the process ends with code 3; 0: never
@@ -90,6 +91,7 @@ func Parse(args []string, stderr io.Writer) (Options, error) {
 	f.StringVar(&o.Fault, "fault", "", "misbehave as `NAME` says, or NAME@connect, @list, @call; see --list-faults")
 	f.BoolVar(&o.ListFaults, "list-faults", false, "print the names of all faults, their transports and what they do")
 	f.StringVar(&o.Extra, "extra", "", "offer the further tools of a `file`: JSON objects {definition, result}")
+	f.BoolVar(&o.Prompts, "prompts", false, "offer prompts and resources")
 	f.StringVar(&o.Stats, "stats", "", "keep counts in this `file`")
 	f.StringVar(&o.Effects, "effects", "", "append a line for each call to this `file`: key and tool")
 	f.StringVar(&o.Ask, "ask", "", "ask a client of the legacy era by this `method` once it has initialized")
@@ -139,10 +141,14 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if o.Tasks {
 		extra, extensions = s.asked, []string{mcp.ExtensionTasks}
 	}
-	srv, err := mcp.NewServer(mcp.ServerConfig{Initialized: initialized, Extra: extra, Extensions: extensions,
+	var offers func(context.Context, string, json.RawMessage) (json.RawMessage, error)
+	if o.Prompts {
+		offers = offered
+	}
+	srv, err := mcp.NewServer(mcp.ServerConfig{Initialized: initialized, Offers: offers, Extra: extra, Extensions: extensions,
 		Name: "tenon-testserver", Version: "1", PageSize: o.PageSize, Tools: s.tools(),
 		Resources: []mcp.ServerResource{{URI: "test://a", Name: "a", MimeType: "text/plain", Text: "what is in a"}},
-		NoLegacy: o.Era == "modern", NoModern: o.Era == "legacy" || o.Fail == "initialize", Observe: s.observe,
+		NoLegacy:  o.Era == "modern", NoModern: o.Era == "legacy" || o.Fail == "initialize", Observe: s.observe,
 	})
 	if err != nil {
 		return err

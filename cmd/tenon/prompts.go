@@ -1,0 +1,358 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/mcp"
+)
+
+func newPrompts(a *app) *cobra.Command {
+	cmd := group("prompts", "Prompts that servers offer: list, get", "prompt")
+	cmd.AddCommand(newPromptsList(a), newPromptsGet(a))
+	return cmd
+}
+
+func newPromptsList(a *app) *cobra.Command {
+	s := &adhoc{}
+	cmd := &cobra.Command{
+		Use:   "list [SERVER] [--url URL | -- COMMAND ARGS...]",
+		Short: "List the prompts of the servers",
+		Long: "Lists the prompts of all servers, or of one: the words that tenon chat takes for each, its arguments, and what the\n" +
+			"server says of it. An argument that a prompt must have is marked by *.\n\n" + adhocHelp,
+		Example: "  tenon prompts list\n  tenon prompts list -- npx -y @modelcontextprotocol/server-everything",
+		Args:    args(0, 1, ""),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.offers(cmd, s, args, func(ctx context.Context, h *host.Host, names []string) error {
+				list, problems, err := h.Prompts(ctx, names...)
+				if err != nil {
+					return err
+				}
+				err = printList(a, list, []string{"prompt", "server", "arguments", "description"}, func(p host.ServerPrompt) []string {
+					return []string{"/" + p.Server + ":" + p.Name, p.Server, arguments(p.Arguments), firstLine(p.Description)}
+				})
+				return a.oneProblem(problems, names, err)
+			})
+		},
+	}
+	s.flags(cmd)
+	return cmd
+}
+
+// arguments names the arguments of a prompt.
+func arguments(list []mcp.PromptArgument) string {
+	names := make([]string, len(list))
+	for i, p := range list {
+		if names[i] = p.Name; p.Required {
+			names[i] += "*"
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// offers opens a host for a verb about prompts or resources; the argument names a
+// server.
+func (a *app) offers(cmd *cobra.Command, s *adhoc, args []string, do func(context.Context, *host.Host, []string) error) (err error) {
+	names, err := s.split(cmd, args)
+	if err != nil {
+		return err
+	}
+	h, err := a.open(cmd.Context(), opening{adhoc: s, connect: true})
+	if err != nil {
+		return err
+	}
+	defer closing(h, &err)
+	return do(cmd.Context(), h, names)
+}
+
+// oneProblem tells of servers that could not be asked. Where one was named, or all
+// failed, that is the verb's own failure.
+func (a *app) oneProblem(problems []host.Problem, names []string, err error) error {
+	if err == nil && len(problems) > 0 && len(names) == 1 {
+		return problems[0].Err
+	}
+	a.problems(problems)
+	return err
+}
+
+func newPromptsGet(a *app) *cobra.Command {
+	s := &adhoc{}
+	cmd := &cobra.Command{
+		Use:   "get SERVER NAME [KEY=TEXT]... [--url URL | -- COMMAND ARGS...]",
+		Short: "Have a server fill in a prompt, and print it",
+		Long: "Prints what a prompt comes to, as a model would read it. With -o json it is the server's answer, byte for byte.\n" +
+			"Without a configuration the server is the only one, and SERVER is left out.\n\n" + adhocHelp,
+		Example: "  tenon prompts get github review repo=tenon\n  tenon prompts get simple_prompt -- npx -y @modelcontextprotocol/server-everything",
+		Args:    args(1, -1, "the prompt's name"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.offers(cmd, s, args, func(ctx context.Context, h *host.Host, rest []string) error {
+				server, name, rest, err := a.ofServer(cmd, h, s, rest, "the prompt's name")
+				if err != nil {
+					return err
+				}
+				values, err := promptArguments(rest, nil)
+				if err != nil {
+					return err
+				}
+				if a.isJSON() {
+					raw, err := h.Servers()[server].Prompt(ctx, name, values)
+					if err != nil {
+						return err
+					}
+					return a.printJSON(raw)
+				}
+				p, err := h.FillPrompt(ctx, server, name, values)
+				if err != nil {
+					return err
+				}
+				for _, f := range p.Files {
+					a.note("beside it: %s", safeLine(f.MimeType))
+				}
+				return a.printText(p.Text)
+			})
+		},
+	}
+	s.flags(cmd)
+	return cmd
+}
+
+// ofServer parts the words of a verb into a server, what is wanted of it, and the rest.
+func (a *app) ofServer(cmd *cobra.Command, h *host.Host, s *adhoc, words []string, what string) (server, name string, rest []string, err error) {
+	all := serverNames(h)
+	if s.given() && len(all) == 1 && len(words) > 0 {
+		return all[0], words[0], words[1:], nil
+	}
+	switch {
+	case len(words) == 0:
+		return "", "", nil, usage(cmd, "the server's name is missing")
+	case !slices.Contains(all, words[0]):
+		return "", "", nil, tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'%s", words[0], didYouMean(words[0], all))
+	case len(words) == 1:
+		return "", "", nil, usage(cmd, "%s is missing", what)
+	}
+	return words[0], words[1], words[2:], nil
+}
+
+// promptArguments reads KEY=TEXT words. Where the prompt takes just one argument the
+// words themselves are its text.
+func promptArguments(words []string, takes []mcp.PromptArgument) (map[string]string, error) {
+	values := map[string]string{}
+	for _, w := range words {
+		k, v, ok := strings.Cut(w, "=")
+		if !ok || k == "" || len(takes) > 0 && !slices.ContainsFunc(takes, func(p mcp.PromptArgument) bool { return p.Name == k }) {
+			if len(takes) == 1 {
+				return map[string]string{takes[0].Name: strings.Join(words, " ")}, nil
+			}
+			have := ""
+			if len(takes) > 0 {
+				have = "; the prompt takes " + arguments(takes)
+			}
+			return nil, tenon.Errorf(tenon.CodeInvalid, "'%s' is not KEY=TEXT%s", tenon.Visible(w), have)
+		}
+		values[k] = v
+	}
+	return values, nil
+}
+
+// chatPrompt takes "/SERVER:PROMPT KEY=TEXT…" as a question: the prompt, filled in. The
+// beginning of a name that only one prompt has is enough; ok is false where the text is
+// no such thing.
+func (a *app) chatPrompt(ctx context.Context, h *host.Host, text string) (p host.Prompted, ok bool, err error) {
+	words := quoted(strings.TrimPrefix(text, "/"))
+	if len(words) == 0 {
+		return p, false, nil
+	}
+	server, _, colon := strings.Cut(words[0], ":")
+	all := serverNames(h)
+	if !colon || !slices.Contains(all, server) {
+		return p, false, nil
+	}
+	list, problems, err := h.Prompts(ctx, server)
+	if err == nil && len(problems) > 0 {
+		err = problems[0].Err
+	}
+	if err != nil {
+		return p, true, err
+	}
+	var fit []host.ServerPrompt
+	for _, one := range list {
+		name := server + ":" + one.Name
+		if name == words[0] {
+			fit = []host.ServerPrompt{one}
+			break
+		}
+		if strings.HasPrefix(name, words[0]) {
+			fit = append(fit, one)
+		}
+	}
+	switch {
+	case len(fit) == 0:
+		names := make([]string, len(list))
+		for i, one := range list {
+			names[i] = server + ":" + one.Name
+		}
+		return p, true, tenon.Errorf(tenon.CodeNotFound, "server '%s' has no prompt '%s'%s", server, words[0], didYouMean(words[0], names))
+	case len(fit) > 1:
+		for _, one := range fit {
+			a.showPrompt(one)
+		}
+		return p, true, tenon.Errorf(tenon.CodeInvalid, "several prompts begin so")
+	}
+	values, err := promptArguments(words[1:], fit[0].Arguments)
+	if err != nil {
+		return p, true, err
+	}
+	for _, arg := range fit[0].Arguments {
+		if _, given := values[arg.Name]; given || !arg.Required {
+			continue
+		}
+		if !a.canAsk() {
+			return p, true, tenon.Errorf(tenon.CodeInvalid, "the prompt needs %s: write %s=TEXT behind it", arg.Name, arg.Name)
+		}
+		if values[arg.Name], err = a.ask(ctx, "  "+safeLine(strings.TrimSpace(arg.Name+" "+arg.Description))+": "); err != nil {
+			return p, true, err
+		}
+	}
+	p, err = h.FillPrompt(ctx, server, fit[0].Name, values)
+	return p, true, err
+}
+
+func (a *app) showPrompt(p host.ServerPrompt) {
+	line := "/" + p.Server + ":" + p.Name
+	if names := arguments(p.Arguments); names != "" {
+		line += "  (" + names + ")"
+	}
+	a.note("%s", shorten(safeLine(line+"  "+firstLine(p.Description)), a.width()))
+}
+
+// quoted parts a line into words; what stands between double quotes is one.
+func quoted(line string) []string {
+	var words []string
+	var b strings.Builder
+	open, begun := false, false
+	for _, r := range line {
+		switch {
+		case r == '"':
+			open, begun = !open, true
+		case !open && (r == ' ' || r == '\t'):
+			if begun {
+				words, begun = append(words, b.String()), false
+				b.Reset()
+			}
+		default:
+			begun = true
+			b.WriteRune(r)
+		}
+	}
+	if begun {
+		words = append(words, b.String())
+	}
+	return words
+}
+
+func newResources(a *app) *cobra.Command {
+	cmd := group("resources", "Resources that servers offer: list, read", "resource")
+	cmd.AddCommand(newResourcesList(a), newResourcesRead(a))
+	return cmd
+}
+
+func newResourcesList(a *app) *cobra.Command {
+	s := &adhoc{}
+	cmd := &cobra.Command{
+		Use:   "list [SERVER] [--url URL | -- COMMAND ARGS...]",
+		Short: "List the resources of the servers",
+		Long: "Lists the resources of all servers, or of one, and templates of such: as a question names them (@SERVER:URI), their\n" +
+			"type, and what the server says of them.\n\n" + adhocHelp,
+		Example: "  tenon resources list\n  tenon resources list -- npx -y @modelcontextprotocol/server-everything",
+		Args:    args(0, 1, ""),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.offers(cmd, s, args, func(ctx context.Context, h *host.Host, names []string) error {
+				list, problems, err := h.Resources(ctx, names...)
+				if err != nil {
+					return err
+				}
+				err = printList(a, list, []string{"resource", "server", "type", "name"}, func(r host.ServerResource) []string {
+					return []string{"@" + r.Server + ":" + r.URI + r.Template, r.Server, r.MimeType, firstLine(strings.TrimSpace(r.Name + "  " + r.Description))}
+				})
+				return a.oneProblem(problems, names, err)
+			})
+		},
+	}
+	s.flags(cmd)
+	return cmd
+}
+
+func newResourcesRead(a *app) *cobra.Command {
+	s := &adhoc{}
+	cmd := &cobra.Command{
+		Use:   "read SERVER URI [--url URL | -- COMMAND ARGS...]",
+		Short: "Print what a resource holds",
+		Long: "Prints the contents of a resource: text as it is (control characters made visible at a terminal), other bytes only\n" +
+			"where stdout is no terminal. With -o json it is the list of its contents. With --url or a command SERVER is left out.\n\n" + adhocHelp,
+		Example: "  tenon resources read docs file:///README.md\n  tenon resources read docs file:///logo.png > logo.png",
+		Args:    args(1, 2, "the resource's URI"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.offers(cmd, s, args, func(ctx context.Context, h *host.Host, rest []string) error {
+				server, uri, rest, err := a.ofServer(cmd, h, s, rest, "the resource's URI")
+				if err != nil {
+					return err
+				}
+				if len(rest) > 0 {
+					return usage(cmd, "'%s' is too much", rest[0])
+				}
+				contents, err := h.Servers()[server].Read(ctx, uri)
+				if err != nil {
+					return err
+				}
+				return a.printContents(contents)
+			})
+		},
+	}
+	s.flags(cmd)
+	return cmd
+}
+
+func (a *app) printContents(contents []tenon.Content) error {
+	if a.isJSON() {
+		list := make([]json.RawMessage, len(contents))
+		for i, c := range contents {
+			var block struct{ Resource json.RawMessage }
+			if json.Unmarshal(c.Raw, &block) != nil || block.Resource == nil {
+				return tenon.Errorf(tenon.CodeProtocol, "the contents cannot be read")
+			}
+			list[i] = block.Resource
+		}
+		return a.printJSON(list)
+	}
+	for _, c := range contents {
+		if c.Data == "" {
+			text := c.Text
+			if a.outTTY {
+				text = safeText(text)
+			}
+			if err := a.write([]byte(text)); err != nil {
+				return err
+			}
+			continue
+		}
+		data, err := base64.StdEncoding.DecodeString(c.Data)
+		switch {
+		case err != nil:
+			return tenon.Errorf(tenon.CodeProtocol, "%s is not base64: %w", safeLine(c.URI), err)
+		case a.outTTY:
+			return tenon.Errorf(tenon.CodeInvalid, "%s holds %d bytes of %s, which are not for a terminal: send stdout to a file", safeLine(c.URI), len(data), fmt.Sprintf("%q", c.MimeType))
+		}
+		if err := a.write(data); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/mcp"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// ServerPrompt is a prompt and the server that has it.
+type ServerPrompt struct {
+	Server string `json:"server"`
+	mcp.Prompt
+}
+
+// ServerResource is a resource, or a template of some, and the server that has it.
+type ServerResource struct {
+	Server string `json:"server"`
+	mcp.Resource
+}
+
+// Prompts returns the prompts of the servers, of all that are enabled where none is
+// named, in the order of the servers' names. One that cannot be reached is a problem.
+func (h *Host) Prompts(ctx context.Context, names ...string) ([]ServerPrompt, []Problem, error) {
+	return ofServers(ctx, h, names, func(s *servers.Server, name string) ([]ServerPrompt, error) {
+		list, err := s.Prompts(ctx)
+		out := make([]ServerPrompt, len(list))
+		for i, p := range list {
+			out[i] = ServerPrompt{name, p}
+		}
+		return out, err
+	})
+}
+
+// Resources returns the resources of the servers as [Host.Prompts] does prompts.
+func (h *Host) Resources(ctx context.Context, names ...string) ([]ServerResource, []Problem, error) {
+	return ofServers(ctx, h, names, func(s *servers.Server, name string) ([]ServerResource, error) {
+		list, err := s.Resources(ctx)
+		out := make([]ServerResource, len(list))
+		for i, r := range list {
+			out[i] = ServerResource{name, r}
+		}
+		return out, err
+	})
+}
+
+// ofServers asks servers side by side and keeps their order.
+func ofServers[T any](ctx context.Context, h *Host, names []string, ask func(*servers.Server, string) ([]T, error)) ([]T, []Problem, error) {
+	if len(names) == 0 {
+		for name := range h.Servers() {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+	}
+	lists, errs := make([][]T, len(names)), make([]error, len(names))
+	var wg sync.WaitGroup
+	for i, name := range names {
+		s, err := h.server(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		wg.Go(func() { lists[i], errs[i] = ask(s, name) })
+	}
+	wg.Wait()
+	var problems []Problem
+	for i, err := range errs {
+		if err != nil {
+			problems = append(problems, Problem{names[i], err})
+		}
+	}
+	return slices.Concat(lists...), problems, ctx.Err()
+}
+
+// Prompted is what a server's prompt comes to: a text for the model, with pictures
+// and the like beside it.
+type Prompted struct {
+	Text  string
+	Files []tenon.Part
+}
+
+// FillPrompt has a server fill in a prompt. Several messages become one text in which each
+// says who speaks. Hidden characters are made visible. Errors: not_found, invalid (the
+// arguments), and those of the connection.
+func (h *Host) FillPrompt(ctx context.Context, server, name string, args map[string]string) (Prompted, error) {
+	s, err := h.offering(server)
+	if err != nil {
+		return Prompted{}, err
+	}
+	raw, err := s.Prompt(ctx, name, args)
+	if err != nil {
+		return Prompted{}, err
+	}
+	var r struct {
+		Messages []struct {
+			Role    string
+			Content tenon.Content
+		}
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return Prompted{}, tenon.Errorf(tenon.CodeProtocol, "prompt '%s' of server '%s' cannot be read: %w", tenon.Visible(name), server, err)
+	}
+	several := slices.ContainsFunc(r.Messages, func(m struct {
+		Role    string
+		Content tenon.Content
+	}) bool {
+		return m.Role != string(tenon.RoleUser)
+	})
+	var out Prompted
+	var texts []string
+	for _, m := range r.Messages {
+		part, err := contentPart(m.Content)
+		if err != nil {
+			return Prompted{}, tenon.Errorf(tenon.ErrorCode(err), "prompt '%s' of server '%s': %w", tenon.Visible(name), server, err)
+		}
+		if part.Type != tenon.PartText {
+			out.Files = append(out.Files, part)
+			continue
+		}
+		if several {
+			part.Text = strings.ToUpper(m.Role[:min(len(m.Role), 1)]) + tenon.Visible(m.Role[min(len(m.Role), 1):]) + ": " + part.Text
+		}
+		texts = append(texts, part.Text)
+	}
+	if out.Text = strings.Join(texts, "\n\n"); out.Text == "" {
+		return out, tenon.Errorf(tenon.CodeProtocol, "prompt '%s' of server '%s' comes to no text", tenon.Visible(name), server)
+	}
+	return out, nil
+}
+
+// Attach reads a resource of a server for a question. Texts have their hidden
+// characters made visible and stand in the message under the resource's URI. Errors:
+// not_found, too_large, invalid (no model takes what it holds), and those of the
+// connection.
+func (h *Host) Attach(ctx context.Context, server, uri string) ([]tenon.Part, error) {
+	s, err := h.offering(server)
+	if err != nil {
+		return nil, err
+	}
+	contents, err := s.Read(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	var parts []tenon.Part
+	for _, c := range contents {
+		part, err := contentPart(c)
+		if err != nil {
+			return nil, tenon.Errorf(tenon.ErrorCode(err), "resource '%s' of server '%s': %w", tenon.Visible(uri), server, err)
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "resource '%s' of server '%s' is empty", tenon.Visible(uri), server)
+	}
+	return parts, nil
+}
+
+// offering returns a server that may be asked for prompts and resources. A cassette
+// holds none.
+func (h *Host) offering(server string) (*servers.Server, error) {
+	if h.cassette.playsServers() {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "prompts and resources of servers are no part of a cassette, so they cannot be replayed")
+	}
+	return h.server(server)
+}
+
+// contentPart makes a part of a message of a block that a server sent.
+func contentPart(c tenon.Content) (tenon.Part, error) {
+	kind, _, _ := strings.Cut(c.MimeType, ";")
+	size := len(c.Text) + len(c.Data)
+	data, err := base64.StdEncoding.DecodeString(c.Data)
+	isText := c.Data != "" && err == nil && utf8.Valid(data) && !strings.ContainsRune(string(data), 0)
+	switch {
+	case size > maxFile:
+		return tenon.Part{}, tenon.Errorf(tenon.CodeTooLarge, "it has %d bytes; %d MiB is the limit", size, maxFile>>20)
+	case err != nil:
+		return tenon.Part{}, tenon.Errorf(tenon.CodeProtocol, "it is not base64: %w", err)
+	case c.Data != "" && slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind):
+		return tenon.Part{Type: tenon.PartImage, MimeType: kind, Data: c.Data}, nil
+	case c.Data != "" && (kind == "application/pdf" || strings.HasPrefix(kind, "audio/")):
+		return tenon.Part{Type: tenon.PartFile, MimeType: kind, Data: c.Data, Text: tenon.Visible(c.URI)}, nil
+	case isText:
+		c.Text = string(data)
+	case c.Data != "":
+		return tenon.Part{}, tenon.Errorf(tenon.CodeInvalid, "it holds %s, which no model takes", cmp.Or(tenon.Visible(kind), "bytes of an unknown kind"))
+	case c.Text == "" && c.URI != "":
+		c.Text = "(a link)"
+	}
+	if len(c.Text) > maxText {
+		return tenon.Part{}, tenon.Errorf(tenon.CodeTooLarge, "it is a text of more than %d MiB, which no model takes", maxText>>20)
+	}
+	text := tenon.Visible(c.Text)
+	if c.URI != "" {
+		text = fmt.Sprintf("Resource %s:\n\n%s", tenon.Visible(c.URI), text)
+	}
+	return tenon.Part{Type: tenon.PartText, Text: text}, nil
+}
+
+// Mention is a resource that a text names as @SERVER:URI.
+type Mention struct{ Server, URI string }
+
+// Mentions finds the resources that a text names: an @ at the beginning of a word, the
+// name of a server that is configured, a colon, the URI. Each counts once. Marks at the
+// end of a sentence are no part of a URI.
+func (h *Host) Mentions(text string) []Mention {
+	var list []Mention
+	configured := h.Servers()
+	for _, word := range strings.Fields(text) {
+		name, uri, ok := strings.Cut(strings.TrimLeft(word, "(\"'"), ":")
+		name, at := strings.CutPrefix(name, "@")
+		uri = strings.TrimRight(uri, ".,;:!?)\"'")
+		if _, known := configured[name]; !ok || !at || !known || uri == "" {
+			continue
+		}
+		if m := (Mention{name, uri}); !slices.Contains(list, m) {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// Attached reads the resources that a text names; see [Host.Mentions].
+func (h *Host) Attached(ctx context.Context, text string) ([]tenon.Part, error) {
+	mentions := h.Mentions(text)
+	if len(mentions) > maxFiles {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "the question names %d resources; %d is the limit", len(mentions), maxFiles)
+	}
+	var parts []tenon.Part
+	for _, m := range mentions {
+		p, err := h.Attach(ctx, m.Server, m.URI)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, p...)
+	}
+	return parts, nil
+}

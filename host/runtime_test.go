@@ -1,0 +1,127 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// TestFunctions holds what a function of a program becomes as a tool.
+func TestFunctions(t *testing.T) {
+	type in struct {
+		N    int64  `json:"n"`
+		Name string `json:"name,omitempty"`
+	}
+	fns := []host.Function{
+		host.NewFunction("number", "", func(_ context.Context, i in) (map[string]int64, error) { return map[string]int64{"n": i.N}, nil }),
+		host.NewFunction("fails", "", func(context.Context, in) (string, error) { return "", errors.New("no luck") }),
+		host.NewFunction("panics", "", func(context.Context, *in) (string, error) { panic("boom") }),
+		host.NewFunction("raw", "", func(context.Context, struct{}) (*tenon.Result, error) { return tenon.ErrorResult("as it is"), nil }),
+		host.NewFunction("list", "", func(context.Context, struct{}) ([]int, error) { return []int{1, 2}, nil }),
+	}
+	open := func(fns ...host.Function) (*host.Host, error) {
+		return host.Open(t.Context(), host.Config{Home: t.TempDir(), Functions: fns, LookupEnv: func(string) (string, bool) { return "", false }})
+	}
+	h, err := open(fns...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	for _, tt := range []struct {
+		name, args, want string
+		isError          bool
+		code             tenon.Code
+	}{
+		{"number", `{"n":9007199254740993}`, `{"n":9007199254740993}`, false, ""},
+		{"number", `{}`, "", false, tenon.CodeInvalid},
+		{"number", `{"n":"1"}`, "", false, tenon.CodeInvalid},
+		{"number", `{"n":1,"x":1}`, "", false, tenon.CodeInvalid},
+		{"fails", `{"n":1}`, "no luck", true, ""},
+		{"panics", `{"n":1}`, "the function failed", true, ""},
+		{"raw", `{}`, "as it is", true, ""},
+		{"list", `{}`, "[1,2]", false, ""},
+		{"nope", `{}`, "", false, tenon.CodeNotFound},
+	} {
+		r, _, err := h.CallTool(t.Context(), tt.name, json.RawMessage(tt.args), nil)
+		switch {
+		case tenon.ErrorCode(err) != tt.code:
+			t.Errorf("%s %s: %v, want code %q", tt.name, tt.args, err, tt.code)
+		case err == nil && (!strings.Contains(r.Text(), tt.want) || r.IsError != tt.isError):
+			t.Errorf("%s %s: %q", tt.name, tt.args, r.Text())
+		}
+	}
+	for name, bad := range map[string]host.Function{
+		"no struct":    host.NewFunction("f", "", func(context.Context, string) (string, error) { return "", nil }),
+		"no JSON":      host.NewFunction("f", "", func(context.Context, struct{ C chan int }) (string, error) { return "", nil }),
+		"empty":        {},
+		"a second one": fns[0],
+	} {
+		if h, err := open(fns[0], bad); tenon.ErrorCode(err) != tenon.CodeConfig {
+			t.Errorf("%s: %v", name, err)
+			if err == nil {
+				_ = h.Close()
+			}
+		}
+	}
+}
+
+// TestAddAndRemove adds and removes toolsets while others look.
+func TestAddAndRemove(t *testing.T) {
+	h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	tools := func() string {
+		s, _, err := h.Tools(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(s.Names(), " ")
+	}
+	one := fixed{{Remote: "x", Input: json.RawMessage(`{"type":"object"}`)}}
+	for _, step := range []struct {
+		do   error
+		code tenon.Code
+		want string
+	}{
+		{h.AddToolset("a", one), "", "x"},
+		{h.AddToolset("a", one), tenon.CodeConfig, "x"},
+		{h.AddToolset("", one), tenon.CodeConfig, "x"},
+		{h.AddToolset("a b", one), tenon.CodeConfig, "x"},
+		{h.AddServer(t.Context(), "dead", servers.Config{Command: "no-such-program-of-tenon"}), tenon.CodeUnreachable, "x"},
+		{h.RemoveServer("artifacts"), tenon.CodeNotFound, "x"},
+		{h.RemoveServer("nope"), tenon.CodeNotFound, "x"},
+	} {
+		if tenon.ErrorCode(step.do) != step.code || tools() != step.want {
+			t.Errorf("%v, want code %q; tools %s, want %s", step.do, step.code, tools(), step.want)
+		}
+	}
+	var wg sync.WaitGroup
+	for _, name := range []string{"b", "c", "d"} {
+		wg.Go(func() {
+			for range 20 {
+				if err := h.AddToolset(name, one); err != nil {
+					t.Error(err)
+				}
+				if _, _, err := h.CallTool(t.Context(), name+"_x", json.RawMessage(`{}`), nil); err != nil {
+					t.Error(err)
+				}
+				if err := h.RemoveServer(name); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := h.RemoveServer("a"); err != nil || tools() != "" {
+		t.Errorf("%v, tools %s", err, tools())
+	}
+}
