@@ -22,6 +22,9 @@ type ServerPrompt struct {
 	mcp.Prompt
 }
 
+// PromptArgument is a text that a prompt takes.
+type PromptArgument = mcp.PromptArgument
+
 // ServerResource is a resource, or a template of some, and the server that has it.
 type ServerResource struct {
 	Server string `json:"server"`

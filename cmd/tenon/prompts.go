@@ -12,7 +12,6 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/host"
-	"github.com/tenonhq/tenon/mcp"
 )
 
 func newPrompts(a *app) *cobra.Command {
@@ -48,7 +47,7 @@ func newPromptsList(a *app) *cobra.Command {
 }
 
 // arguments names the arguments of a prompt.
-func arguments(list []mcp.PromptArgument) string {
+func arguments(list []host.PromptArgument) string {
 	names := make([]string, len(list))
 	for i, p := range list {
 		if names[i] = p.Name; p.Required {
@@ -143,11 +142,11 @@ func (a *app) ofServer(cmd *cobra.Command, h *host.Host, s *adhoc, words []strin
 
 // promptArguments reads KEY=TEXT words. Where the prompt takes just one argument the
 // words themselves are its text.
-func promptArguments(words []string, takes []mcp.PromptArgument) (map[string]string, error) {
+func promptArguments(words []string, takes []host.PromptArgument) (map[string]string, error) {
 	values := map[string]string{}
 	for _, w := range words {
 		k, v, ok := strings.Cut(w, "=")
-		if !ok || k == "" || len(takes) > 0 && !slices.ContainsFunc(takes, func(p mcp.PromptArgument) bool { return p.Name == k }) {
+		if !ok || k == "" || len(takes) > 0 && !slices.ContainsFunc(takes, func(p host.PromptArgument) bool { return p.Name == k }) {
 			if len(takes) == 1 {
 				return map[string]string{takes[0].Name: strings.Join(words, " ")}, nil
 			}
