@@ -3,6 +3,7 @@ package tenon
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"net/url"
 	"slices"
@@ -35,14 +36,29 @@ func (r *Redactor) Add(s Secret) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, f := range []string{v, strings.Trim(string(js), `"`), url.QueryEscape(v), url.PathEscape(v),
-		base64.StdEncoding.EncodeToString([]byte(v)), base64.RawStdEncoding.EncodeToString([]byte(v)),
-		base64.URLEncoding.EncodeToString([]byte(v)), base64.RawURLEncoding.EncodeToString([]byte(v))} {
+	hexed := hex.EncodeToString([]byte(v))
+	forms := append(base64Forms(v), v, strings.Trim(string(js), `"`), url.QueryEscape(v), url.PathEscape(v), hexed, strings.ToUpper(hexed))
+	for _, f := range forms {
 		if !slices.ContainsFunc(r.forms, func(o []byte) bool { return string(o) == f }) {
 			r.forms = append(r.forms, []byte(f))
 		}
 	}
 	slices.SortFunc(r.forms, func(a, b []byte) int { return len(b) - len(a) })
+}
+
+// base64Forms returns how a text stands in base64, alone and within a longer one: there
+// it begins at any of three places of a group, and shares its first and last digit with
+// what stands beside it.
+func base64Forms(v string) []string {
+	var forms []string
+	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
+		forms = append(forms, e.EncodeToString([]byte(v)))
+		for before := range 3 {
+			all := e.WithPadding(base64.NoPadding).EncodeToString([]byte(strings.Repeat("x", before) + v))
+			forms = append(forms, all[(before*8+5)/6:(before+len(v))*8/6])
+		}
+	}
+	return forms
 }
 
 // IsEmpty reports whether the redactor knows no secret.

@@ -239,9 +239,16 @@ func (c *call) ruled(verdict tenon.Verdict, id string) (tenon.Run, uint64, error
 	if err != nil {
 		return run, 0, err
 	}
+	if run.State.Ended() {
+		return run, 0, tenon.Errorf(tenon.CodeConflict, "run %s has ended (%s); there is nothing to decide any more", run.ID, run.State)
+	}
 	after := run.Seq
-	if _, err := c.h.Decide(c.ctx(), run.ID, step, agent.Ruling{Verdict: verdict, By: string(c.caller.Principal)}); err != nil {
+	_, mine, err := c.h.Settle(c.ctx(), run.ID, step, agent.Ruling{Verdict: verdict, By: string(c.caller.Principal)})
+	if err != nil {
 		return run, 0, err
+	}
+	if !mine {
+		return run, 0, tenon.Errorf(tenon.CodeConflict, "'%s' was decided before", id)
 	}
 	for run.Caller != "" { // the answer is that of the run that was asked
 		if run, err = c.runOf(run.Caller); err != nil {

@@ -264,7 +264,7 @@ func TestCollectorThatIsDown(t *testing.T) {
 	defer s.Close()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	c := New(Config{Endpoint: s.URL, Client: client, Every: time.Hour})
-	for range maxQueue/10 {
+	for range maxQueue / 10 {
 		observe(c, story())
 	}
 	if err := c.Close(t.Context()); err != nil {

@@ -1,10 +1,17 @@
 package main
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -23,9 +30,9 @@ func cmdHTTP(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	var url []byte
+	var base []byte
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if url, err = os.ReadFile(ts.MkAbs(filepath.Join(".tenon", "serve.url"))); err == nil && len(url) > 0 {
+		if base, err = os.ReadFile(ts.MkAbs(filepath.Join(".tenon", "serve.url"))); err == nil && len(base) > 0 {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -36,7 +43,7 @@ func cmdHTTP(ts *testscript.TestScript, neg bool, args []string) {
 	if file, ok := strings.CutPrefix(body, "@"); ok {
 		body = ts.ReadFile(file)
 	}
-	req, err := http.NewRequest(args[2], strings.TrimSpace(string(url))+args[3], strings.NewReader(body))
+	req, err := http.NewRequest(args[2], strings.TrimSpace(string(base))+args[3], strings.NewReader(body))
 	ts.Check(err)
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
@@ -130,4 +137,74 @@ func cmdOffers(ts *testscript.TestScript, neg bool, args []string) {
 	}))
 	ts.Defer(s.Close)
 	ts.Setenv("OFFERS", s.URL)
+}
+
+// cmdCanaries plants secrets and looks for them: canaries plant N FILE writes a
+// configuration in which N secrets reach servers as bearer, basic, header and
+// environment, and sets the variables that hold them; canaries find looks for each of
+// them, in plain, JSON, base64 (at any place), hex and URL form, in all files of the
+// script's folder.
+func cmdCanaries(ts *testscript.TestScript, neg bool, args []string) {
+	canary := func(i int) string { return fmt.Sprintf("cnry/%02d+%x", i, sha256.Sum256([]byte{byte(i)}))[:40] }
+	if len(args) == 3 && args[0] == "plant" {
+		n, err := strconv.Atoi(args[1])
+		ts.Check(err)
+		var secrets, env strings.Builder
+		for i := range n {
+			ts.Setenv(fmt.Sprintf("CANARY_%d", i), canary(i))
+			fmt.Fprintf(&secrets, "  c%d: {env: CANARY_%d}\n", i, i)
+			if i > 2 {
+				fmt.Fprintf(&env, "      V%d: \"${secret:c%d}\"\n", i, i)
+			}
+		}
+		ts.Setenv("CANARY_1", "user:"+canary(1))
+		ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte("version: 1\nsecrets:\n"+secrets.String()+`servers:
+  bearer: {url: "${OFFERS}/b", protocol: "2025-06-18", auth: {type: bearer, secret: c0}}
+  basic: {url: "${OFFERS}/c", protocol: "2025-06-18", auth: {type: basic, secret: c1}}
+  header: {url: "${OFFERS}/d", protocol: "2025-06-18", auth: {type: header, header: X-Key, secret: c2}}
+  t:
+    command: tenon
+    args: [testserver, --stdio]
+    env:
+`+env.String()), 0o600))
+		ts.Setenv("CANARIES", args[1])
+		return
+	}
+	n, err := strconv.Atoi(ts.Getenv("CANARIES"))
+	ts.Check(err)
+	files := 0
+	err = filepath.WalkDir(ts.MkAbs("."), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		files++
+		for i := range n {
+			for kind, form := range formsOf(canary(i)) {
+				if bytes.Contains(b, []byte(form)) {
+					ts.Logf("canary %d stands in %s, %s", i, path, kind)
+					err = errors.Join(err, fmt.Errorf("a secret is in %s", path))
+				}
+			}
+		}
+		return err
+	})
+	ts.Check(err)
+	ts.Logf("%d files", files)
+	if files < 10 {
+		ts.Fatalf("only %d files were looked at", files)
+	}
+}
+
+// formsOf are the forms of a secret that are looked for; they are made here in another
+// way than those that are masked.
+func formsOf(secret string) map[string]string {
+	forms := map[string]string{"plain": secret, "hex": fmt.Sprintf("%x", secret), "HEX": fmt.Sprintf("%X", secret), "URL": url.QueryEscape(secret), "path": url.PathEscape(secret)}
+	for name, e := range map[string]*base64.Encoding{"base64": base64.StdEncoding, "base64url": base64.URLEncoding} {
+		for k := range 3 {
+			whole := e.EncodeToString([]byte("abc"[:k] + secret + "abc"[:(3-(k+len(secret))%3)%3]))
+			forms[fmt.Sprintf("%s at %d", name, k)] = whole[4 : len(whole)-4] // what does not hang on its neighbours
+		}
+	}
+	return forms
 }

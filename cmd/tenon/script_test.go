@@ -99,6 +99,7 @@ func TestScript(t *testing.T) {
 			"http":       cmdHTTP,
 			"shape":      cmdShape,
 			"offers":     cmdOffers,
+			"canaries":   cmdCanaries,
 		},
 	})
 }

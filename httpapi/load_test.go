@@ -1,0 +1,234 @@
+package httpapi_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/httpapi"
+)
+
+func post(t *testing.T, url, body string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+ownToken)
+	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := c.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(b)
+}
+
+// TestGracefulStop (C10) stops a server under load, again and again: every run that a
+// client was told of is in the store and comes to its end under the next one, streams
+// end with the marker that says to come again, and the stop takes no longer than its
+// bound.
+func TestGracefulStop(t *testing.T) {
+	const stops, clients = 20, 8
+	dir := t.TempDir()
+	d := &door{open: make(chan struct{})}
+	close(d.open)
+	file := writeSteps(t, dir)
+	var mu sync.Mutex
+	told := map[string]bool{}
+	markers := 0
+	for n := range stops {
+		h, err := host.Open(t.Context(), host.Config{Home: dir, Model: "script:" + file, Toolsets: map[string]tenon.Toolset{"house": d}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		base, leave := context.WithCancelCause(context.Background())
+		s := &http.Server{Handler: httpapi.New(h, guarded()), BaseContext: func(net.Listener) context.Context { return base }}
+		served := make(chan struct{})
+		go func() { defer close(served); _ = s.Serve(l) }()
+		url := "http://" + l.Addr().String()
+		var wg sync.WaitGroup
+		for range clients {
+			wg.Go(func() {
+				tr := &http.Transport{}
+				defer tr.CloseIdleConnections()
+				c := &http.Client{Transport: tr, Timeout: 20 * time.Second}
+				for k := 0; ; k++ {
+					run, marker, err := begin(c, url, k%2 == 0)
+					mu.Lock()
+					if run != "" {
+						told[run] = true
+					}
+					if marker {
+						markers++
+					}
+					mu.Unlock()
+					if err != nil {
+						return
+					}
+				}
+			})
+		}
+		time.Sleep(time.Duration(5+n*3) * time.Millisecond)
+		stopped := time.Now()
+		leave(httpapi.ErrStopping)
+		end, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		if err := s.Shutdown(end); err != nil {
+			t.Errorf("stop %d: %v", n, err)
+		}
+		h.Drain(end)
+		cancel()
+		<-served
+		if err := h.Close(); err != nil {
+			t.Errorf("stop %d: %v", n, err)
+		}
+		if took := time.Since(stopped); took > 10*time.Second {
+			t.Errorf("stop %d took %s", n, took)
+		}
+		wg.Wait()
+	}
+	h, err := host.Open(t.Context(), host.Config{Home: dir, Model: "script:" + file, Toolsets: map[string]tenon.Toolset{"house": d}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if len(told) < stops {
+		t.Fatalf("only %d runs", len(told))
+	}
+	for id := range told {
+		run, err := h.RunRow(t.Context(), id)
+		if err != nil {
+			t.Fatalf("a run that was told of is lost: %v", err)
+		}
+		if !run.State.Ended() {
+			if err := h.Resume(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			for _, err := range h.Events(t.Context(), id, run.Seq) {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			run, err = h.RunRow(t.Context(), id)
+		}
+		if err != nil || run.State != tenon.RunCompleted {
+			t.Errorf("run %s is %s: %v", id, run.State, err)
+		}
+	}
+	t.Logf("%d runs over %d stops, %d streams ended with the marker", len(told), stops, markers)
+}
+
+// begin starts a run and, where it is wanted, follows it.
+func begin(c *http.Client, url string, follow bool) (run string, marker bool, err error) {
+	ask := func(method, path, body string) (*http.Response, error) {
+		req, err := http.NewRequest(method, url+path, strings.NewReader(body))
+		if err != nil {
+			return nil, err
+		}
+		if body != "" {
+			req.Header.Set("Content-Type", "application/json")
+		}
+		req.Header.Set("Authorization", "Bearer "+ownToken)
+		return c.Do(req)
+	}
+	res, err := ask("POST", "/api/v1/runs", `{"question":"open","yes":"me"}`)
+	if err != nil {
+		return "", false, err
+	}
+	b, err := io.ReadAll(res.Body)
+	_ = res.Body.Close()
+	if err != nil || res.StatusCode != http.StatusAccepted {
+		return "", false, fmt.Errorf("status %d: %w", res.StatusCode, io.ErrUnexpectedEOF)
+	}
+	_, rest, _ := strings.Cut(string(b), `"run":{"id":"`)
+	run, _, _ = strings.Cut(rest, `"`)
+	if !follow {
+		return run, false, nil
+	}
+	if res, err = ask("GET", "/api/v1/runs/"+run+"/events", ""); err != nil {
+		return run, false, err
+	}
+	defer res.Body.Close()
+	b, err = io.ReadAll(res.Body)
+	return run, strings.Contains(string(b), "event: stopping\n"), err
+}
+
+// TestOverload holds that one who asks too much is told to wait, with Retry-After, and
+// that somebody else still gets in.
+func TestOverload(t *testing.T) {
+	h, _, _ := serve(t)
+	g := httpapi.NewGate(100)
+	n := 0
+	for g.Enter("local") {
+		n++
+	}
+	if n < 70 || n > 90 {
+		t.Errorf("one alone gets %d of 100", n)
+	}
+	m := 0
+	for g.Enter("anna") {
+		m++
+	}
+	if m < 10 {
+		t.Errorf("another gets %d beside %d", m, n)
+	}
+	for range n {
+		g.Leave("local")
+	}
+	for range m {
+		g.Leave("anna")
+	}
+	a, b := 0, 0
+	for {
+		x, y := g.Enter("local"), g.Enter("anna")
+		if x {
+			a++
+		}
+		if y {
+			b++
+		}
+		if !x && !y {
+			break
+		}
+	}
+	if a-b > 1 || b-a > 1 || a < 40 {
+		t.Errorf("two who ask the same get %d and %d of 100", a, b)
+	}
+	handler := httpapi.Full(h, guarded())
+	status, header, body := request(t, handler, "GET", "/api/v1/runs", "", "", "Authorization", "Bearer "+ownToken)
+	if status != 429 || header.Get("Retry-After") == "" || !strings.Contains(body, "try again") {
+		t.Errorf("%d %v %s", status, header, body)
+	}
+	if status, _, body := request(t, handler, "GET", "/api/v1/runs", "", "", "Authorization", "Bearer "+annaToken); status != 200 {
+		t.Errorf("another is kept out: %d %s", status, body)
+	}
+}
+
+// writeSteps writes the script of a model that knocks.
+func writeSteps(t *testing.T, dir string) string {
+	t.Helper()
+	file := filepath.Join(dir, "steps.yaml")
+	if err := os.WriteFile(file, []byte(steps), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}

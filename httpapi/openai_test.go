@@ -1,0 +1,165 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/httpapi"
+)
+
+// completion is an answer of /v1/chat/completions as far as the tests look at it.
+type completion struct {
+	Choices []struct {
+		Message, Delta struct{ Role, Content string }
+		Reason         string `json:"finish_reason"`
+	}
+	Usage *struct {
+		Prompt     int `json:"prompt_tokens"`
+		Completion int `json:"completion_tokens"`
+		Total      int `json:"total_tokens"`
+	}
+	Tenon *struct {
+		Run       string
+		State     tenon.RunState
+		Approvals []struct{ ID string }
+	}
+	Error *struct{ Message, Type string }
+}
+
+// knocking is a host whose model knocks, with what it used, and a door that is open.
+func knocking(t *testing.T, yaml string) *host.Host {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "steps.yaml")
+	if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := &door{open: make(chan struct{})}
+	close(d.open)
+	h, err := host.Open(t.Context(), host.Config{Home: dir, Model: "script:" + file, Toolsets: map[string]tenon.Toolset{"house": d}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	return h
+}
+
+const used = "steps:\n  - text: I knock.\n    usage: {input_tokens: 10, output_tokens: 3}\n    calls: [{name: pass, arguments: {}}]\n" +
+	"  - text: I am in.\n    usage: {input_tokens: 20, output_tokens: 4}\n"
+
+// TestCompletionWaitsAndGoesOn holds that nothing runs unasked over OpenAI's API: the
+// answer ends with what is to be approved, and a later message goes on; usage sums all
+// model calls of the run.
+func TestCompletionWaitsAndGoesOn(t *testing.T) {
+	for _, verdict := range []string{"approve", "deny"} {
+		t.Run(verdict, func(t *testing.T) {
+			h := knocking(t, used)
+			handler := httpapi.New(h, guarded())
+			ask := func(token, body string) (status int, c completion, text string) {
+				t.Helper()
+				status, _, text = request(t, handler, "POST", "/v1/chat/completions", "application/json", body, "Authorization", "Bearer "+token)
+				if err := json.Unmarshal([]byte(text), &c); err != nil {
+					t.Fatal(err)
+				}
+				return status, c, text
+			}
+			status, c, text := ask(ownToken, `{"model":"default","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"open"}],"stop":null,"n":1}`)
+			if status != 200 || c.Tenon == nil || c.Tenon.State != tenon.RunInputRequired || len(c.Tenon.Approvals) != 1 || c.Choices[0].Reason != "stop" {
+				t.Fatalf("%d %s", status, text)
+			}
+			id := c.Tenon.Approvals[0].ID
+			if !strings.HasPrefix(c.Choices[0].Message.Content, "I knock.\n\nApproval required: house.pass {}\n") || !strings.Contains(c.Choices[0].Message.Content, `"approve `+id+`"`) {
+				t.Errorf("the answer is %q", c.Choices[0].Message.Content)
+			}
+			body := `{"model":"default","messages":[{"role":"user","content":"open"},{"role":"user","content":"` + verdict + " " + id + `"}]}`
+			if status, c, text := ask(annaToken, body); status != 404 || c.Error.Type != "invalid_request_error" {
+				t.Errorf("another decides: %d %s", status, text)
+			}
+			status, c, text = ask(ownToken, body)
+			if status != 200 || c.Tenon.State != tenon.RunCompleted || c.Choices[0].Message.Content != "I am in." {
+				t.Fatalf("%d %s", status, text)
+			}
+			if u := c.Usage; u.Prompt != 30 || u.Completion != 7 || u.Total != 37 {
+				t.Errorf("usage %+v", *u)
+			}
+			calls, err := h.Calls(t.Context(), between(t, text, `"session":"`, `"`))
+			if err != nil || len(calls) != 1 || calls[0].Success != (verdict == "approve") || calls[0].By != "local" {
+				t.Errorf("the calls are %+v: %v", calls, err)
+			}
+			if status, _, text := ask(ownToken, body); status != 409 {
+				t.Errorf("decided twice: %d %s", status, text)
+			}
+		})
+	}
+}
+
+// TestCompletionStream holds the chunks to OpenAI's form and to the answer that comes
+// whole.
+func TestCompletionStream(t *testing.T) {
+	h := knocking(t, "steps:\n  - text: Hello there.\n    usage: {input_tokens: 10, output_tokens: 3}\n")
+	s := httptest.NewServer(httpapi.New(h, guarded()))
+	defer s.Close()
+	body := `{"model":"default","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]}`
+	status, text := post(t, s.URL+"/v1/chat/completions", body)
+	if status != 200 || !strings.HasSuffix(text, "data: [DONE]\n\n") {
+		t.Fatalf("%d %s", status, text)
+	}
+	said, reason, usage := "", "", 0
+	for _, line := range strings.Split(strings.TrimSuffix(text, "data: [DONE]\n\n"), "\n\n") {
+		if line == "" {
+			continue
+		}
+		var c completion
+		if err := json.Unmarshal([]byte(strings.TrimPrefix(line, "data: ")), &c); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		for _, choice := range c.Choices {
+			said += choice.Delta.Content
+			reason += choice.Reason
+		}
+		if c.Usage != nil {
+			usage += c.Usage.Total
+		}
+	}
+	if said != "Hello there." || reason != "stop" || usage != 13 {
+		t.Errorf("said %q, reason %q, usage %d", said, reason, usage)
+	}
+}
+
+// TestCompletionsThatCannotBe holds that what would have to be ignored is refused.
+func TestCompletionsThatCannotBe(t *testing.T) {
+	h := knocking(t, used)
+	handler := httpapi.New(h, guarded())
+	const user = `"messages":[{"role":"user","content":"x"}]`
+	for name, tt := range map[string]struct {
+		body   string
+		status int
+	}{
+		"client's tools":   {`{"model":"default","tools":[{"type":"function"}],` + user + `}`, 400},
+		"several":          {`{"model":"default","n":2,` + user + `}`, 400},
+		"stop":             {`{"model":"default","stop":["x"],` + user + `}`, 400},
+		"json":             {`{"model":"default","response_format":{"type":"json_object"},` + user + `}`, 400},
+		"hot":              {`{"model":"default","temperature":3,` + user + `}`, 400},
+		"negative":         {`{"model":"default","max_tokens":-1,` + user + `}`, 400},
+		"no model":         {`{` + user + `}`, 404},
+		"no messages":      {`{"model":"default"}`, 400},
+		"last assistant":   {`{"model":"default","messages":[{"role":"user","content":"x"},{"role":"assistant","content":"y"}]}`, 400},
+		"a picture":        {`{"model":"default","messages":[{"role":"user","content":[{"type":"image_url"}]}]}`, 400},
+		"no such approval": {`{"model":"default","messages":[{"role":"user","content":"approve run_none/1.0"}]}`, 404},
+		"call, no result":  {`{"model":"default","messages":[{"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"user","content":"x"}]}`, 400},
+	} {
+		status, _, text := request(t, handler, "POST", "/v1/chat/completions", "application/json", tt.body, "Authorization", "Bearer "+ownToken)
+		if status != tt.status || !strings.Contains(text, `"error":{`) {
+			t.Errorf("%s: %d %s", name, status, text)
+		}
+	}
+	if runs, err := h.Sessions(t.Context(), 10); err != nil || len(runs) > 0 {
+		t.Errorf("%d runs were begun: %v", len(runs), err)
+	}
+}
