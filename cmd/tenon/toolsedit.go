@@ -17,6 +17,7 @@ type toolEntry struct {
 	arguments, required                []string
 	mode, validate                     string
 	groups, states                     []string
+	nextState                          string
 }
 
 func newToolsAdd(a *app) *cobra.Command {
@@ -49,6 +50,7 @@ func newToolsAdd(a *app) *cobra.Command {
 	f.Var(&enum{&e.validate, []string{"error", "warn", "off"}}, "validate", "what arguments that do not fit lead to: error, warn, off")
 	f.StringArrayVar(&e.groups, "group", nil, "`GROUP` that sees the tool; may be repeated")
 	f.StringArrayVar(&e.states, "states", nil, "`STATE` in which it is visible; may be repeated")
+	f.StringVar(&e.nextState, "next-state", "", "`STATE` of the agent after a successful call")
 	_ = cmd.MarkFlagRequired("server") // the flag is there
 	return cmd
 }
@@ -102,6 +104,7 @@ func (e *toolEntry) entry(cmd *cobra.Command) (config.Entry, error) {
 	if len(e.states) > 0 {
 		entry = append(entry, config.Field{Key: "states", Value: e.states})
 	}
+	text("next_state", e.nextState)
 	return entry, nil
 }
 
