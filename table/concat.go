@@ -20,8 +20,8 @@ import (
 // gives it to the one tool column of the result, whatever the two are called. Tool
 // columns of any layout are written in the layout of o. What a table does not have
 // is missing in its rows. Equal row ids get _dup. Files of the file stores go with
-// the rows. Memory does not grow with the number of rows, but for eight bytes a row
-// id where there are several tables. Errors: invalid (types clash, a tool cannot be
+// the rows. Memory does not grow with the number of rows, but for a hash of
+// each row id where there are several tables. Errors: invalid (types clash, a tool cannot be
 // expressed), store, cancelled.
 func Concat(ctx context.Context, path string, in []*Reader, o WriteOptions) (int64, error) {
 	o, err := o.withDefaults()

@@ -103,7 +103,12 @@ func Open(path string, o Options) (r *Reader, err error) {
 const maxPiped = 256 << 20
 
 // open looks what comes: a file or a stream.
-func open(name string, in io.Reader, store *Store, done func() error, o Options) (*Reader, error) {
+func open(name string, in io.Reader, store *Store, done func() error, o Options) (_ *Reader, err error) {
+	defer func() {
+		if err != nil {
+			_ = store.close() // the error says more
+		}
+	}()
 	r := &Reader{name: name, store: store, close: done, mem: &allowance{}}
 	fail := func(err error) (*Reader, error) { return nil, r.broken(err) }
 	section, isFile := in.(*io.SectionReader)
@@ -127,12 +132,11 @@ func open(name string, in io.Reader, store *Store, done func() error, o Options)
 	}
 	source, foot := streamMessages(in, r.mem), (*footer)(nil)
 	if section != nil {
-		var err error
 		if source, foot, err = fileMessages(section, r.mem); err != nil {
 			return fail(err)
 		}
 	}
-	err := contain(func() (err error) {
+	err = contain(func() (err error) {
 		r.ipc, err = ipc.NewReaderFromMessageReader(source, ipc.WithAllocator(r.mem))
 		return err
 	})
@@ -181,7 +185,7 @@ func (r *Reader) legacy(o Options) error {
 			continue
 		}
 		if o.Legacy == LegacyDeny {
-			return errors.Join(invalid("%s: legacy tool format, run tenon tables migrate", r.name), r.Close())
+			return invalid("%s: legacy tool format, run tenon tables migrate", r.name)
 		}
 		if o.Warn != nil {
 			o.Warn(r.name + ": deprecated: WorkflowToolValueFactory, use ToolValueFactory (tenon tables migrate)")
@@ -250,12 +254,13 @@ func (r *Reader) next(ctx context.Context) (arrow.RecordBatch, error) {
 	return out, nil
 }
 
-// Close lets go of the file.
+// Close lets go of the file and its store.
 func (r *Reader) Close() error {
-	if r.close == nil {
-		return nil
+	err := r.store.close()
+	if r.close != nil {
+		err = errors.Join(err, r.close())
 	}
-	if err := r.close(); err != nil {
+	if err != nil {
 		return tenon.Errorf(tenon.CodeStore, "%s: %w", r.name, err)
 	}
 	return nil

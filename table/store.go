@@ -36,7 +36,8 @@ type Store struct {
 	name  string
 	files fs.FS // nil: there is none
 	sums  map[string]string
-	err   error // why the sums cannot be read
+	err   error    // why the sums cannot be read
+	root  *os.Root // the folder; nil: there is none
 }
 
 // dirStore is the store beside a table.
@@ -46,7 +47,17 @@ func dirStore(table string) *Store {
 	if err != nil {
 		return &Store{name: dir}
 	}
-	return newStore(dir, root.FS())
+	s := newStore(dir, root.FS())
+	s.root = root
+	return s
+}
+
+// close lets go of the folder.
+func (s *Store) close() error {
+	if s == nil || s.root == nil {
+		return nil
+	}
+	return s.root.Close()
 }
 
 func newStore(name string, files fs.FS) *Store {

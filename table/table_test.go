@@ -44,8 +44,6 @@ func rows(tools ...*Tool) []Row {
 	return list
 }
 
-func ptr(t Tool) *Tool { return &t }
-
 // write makes a table of tools in a temporary folder, or in accept.
 func write(t *testing.T, path string, o WriteOptions, list ...*Tool) string {
 	t.Helper()
