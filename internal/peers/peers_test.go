@@ -1,7 +1,8 @@
 // Package peers holds the built binary against programs of others: the
 // reference MCP servers from npm, aimock as a real HTTP model that speaks both
 // wire formats, servers of the official SDKs for Go, Python and TypeScript and of
-// mcp-go in both protocol eras, and supergateway for WebSocket.
+// mcp-go in both protocol eras, supergateway for WebSocket, and pyarrow and npm's
+// apache-arrow, which read and write the tables that tenon writes and reads.
 //
 //	tenon (built here) ──all transports──► server-everything, -filesystem, -memory, SDKs, mcp-go, supergateway
 //	                   ──recording proxy──► aimock
@@ -56,6 +57,7 @@ func TestPeers(t *testing.T) {
 	t.Run("TypeScript", p.testTypeScript)
 	t.Run("Supergateway", p.testSupergateway)
 	t.Run("Arrow", p.testArrow)
+	t.Run("Tables", p.testTables)
 }
 
 // server is the command of a reference server, without npx: that would be one
