@@ -161,3 +161,46 @@ func short(d time.Duration) string {
 	}
 	return s
 }
+
+// Redacted returns the values without what may be private beside secrets, so that
+// they can be shown to others: the values of variables and headers, settings of
+// servers, and what stands in an address before @ and behind ?.
+func Redacted(list []Value) []Value {
+	out := slices.Clone(list)
+	for i, v := range out {
+		parts := strings.Split(v.Path, ".")
+		inside := func(section string, keys ...string) bool {
+			return len(parts) > 3 && parts[0] == section && slices.ContainsFunc(parts[2:len(parts)-1], func(p string) bool { return slices.Contains(keys, p) })
+		}
+		switch last := parts[len(parts)-1]; {
+		case inside("servers", "env", "headers", "config"), inside("models", "headers"), inside("tools", "headers"):
+			out[i].Value = "***"
+		case last == "url" || last == "base_url" || last == "issuer":
+			out[i].Value = redactedURL(v.Value)
+		}
+	}
+	return out
+}
+
+// redactedURL takes the credentials and the query out of an address, as it is
+// written.
+func redactedURL(s string) string {
+	quote := ""
+	if strings.HasPrefix(s, `"`) && strings.HasSuffix(s, `"`) && len(s) > 1 {
+		quote, s = `"`, s[1:len(s)-1]
+	}
+	if before, _, ok := strings.Cut(s, "?"); ok {
+		s = before + "?***"
+	}
+	if scheme, rest, ok := strings.Cut(s, "://"); ok {
+		host, path, _ := strings.Cut(rest, "/")
+		if _, after, ok := strings.Cut(host, "@"); ok {
+			rest = "***@" + after
+			if path != "" {
+				rest += "/" + path
+			}
+			s = scheme + "://" + rest
+		}
+	}
+	return quote + s + quote
+}
