@@ -47,6 +47,7 @@ type CallParams struct {
 // ServerResponse is a server's answer: tools, a result, or an error.
 type ServerResponse struct {
 	Tools  []json.RawMessage `json:"tools,omitempty"` // definitions as they came
+	Kinds  map[string]string `json:"kinds,omitempty"` // of tools that are no server's: name → kind
 	Result *tenon.Result     `json:"result,omitempty"`
 	// Input is set where the result is not final: what the server wants first.
 	Input *tenon.InputRequired `json:"input,omitempty"`
@@ -88,6 +89,12 @@ func (t *recordingTools) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	x := &ServerExchange{Request: ServerRequest{Method: methodList}, Response: &ServerResponse{Tools: []json.RawMessage{}}}
 	for _, tool := range tools {
 		x.Response.Tools = append(x.Response.Tools, definition(tool))
+		if tool.Kind != "" {
+			if x.Response.Kinds == nil {
+				x.Response.Kinds = map[string]string{}
+			}
+			x.Response.Kinds[tool.Remote] = tool.Kind
+		}
 	}
 	if err != nil {
 		x.Response = &ServerResponse{Error: asError(err)}

@@ -157,7 +157,7 @@ func (t *playingTools) Tools(context.Context) ([]tenon.Tool, error) {
 		if err != nil {
 			return nil, p.fault(tenon.Errorf(tenon.CodeConfig, "replay: %s of %s: %w; record it again", list.name, p.dir, err))
 		}
-		tool.Server = t.server
+		tool.Server, tool.Kind = t.server, list.Response.Kinds[tool.Remote]
 		tools = append(tools, tool)
 	}
 	return tools, nil

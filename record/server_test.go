@@ -95,6 +95,7 @@ func call(ts tenon.Toolset, name, args string) (string, error) {
 func TestServerCassette(t *testing.T) {
 	dir, rec := newCassette(t)
 	s := &shop{tools: []tenon.Tool{tool("a"), tool("b")}}
+	s.tools[1].Kind = tenon.KindHTTP
 	ts := rec.Toolset("t", s)
 	for range 3 { // written once
 		if _, err := ts.Tools(t.Context()); err != nil {
