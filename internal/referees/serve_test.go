@@ -1,0 +1,108 @@
+package referees
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+)
+
+// TestOpenAIClient has OpenAI's own SDK talk to a tenon serve: its models, a whole
+// answer, a stream with usage, a call that waits for an approval and goes on, and errors.
+func TestOpenAIClient(t *testing.T) {
+	dir := t.TempDir()
+	bin := filepath.Join(dir, "tenon")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "./cmd/tenon")
+	build.Dir = filepath.Join("..", "..")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for name, text := range map[string]string{
+		"steps.yaml": "steps:\n  - text: I count.\n    usage: {input_tokens: 10, output_tokens: 3}\n    calls: [{name: counter, arguments: {}}]\n" +
+			"  - text: Counted.\n    usage: {input_tokens: 20, output_tokens: 4}\n",
+		"tenon.yaml": "version: 1\nservers:\n  t: {command: " + bin + ", args: [testserver, --stdio]}\nmodels:\n  m: {provider: script, path: steps.yaml}\nagents:\n  helper: {}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	serve := exec.Command(bin, "serve", "-c", "tenon.yaml", "--listen", "127.0.0.1:0", "--log-level", "info")
+	serve.Dir = dir
+	log, err := serve.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := serve.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = serve.Process.Signal(syscall.SIGINT)
+		_ = serve.Wait()
+	})
+	url := ""
+	for lines := bufio.NewScanner(log); lines.Scan(); {
+		if _, rest, ok := strings.Cut(lines.Text(), "url="); ok {
+			url, _, _ = strings.Cut(rest, " ")
+			break
+		}
+	}
+	go func() { // so that it never waits for its reader
+		for lines := bufio.NewScanner(log); lines.Scan(); {
+		}
+	}()
+	token, err := os.ReadFile(filepath.Join(dir, ".tenon", "serve.token"))
+	if err != nil || url == "" {
+		t.Fatalf("url %q: %v", url, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c := openai.NewClient(option.WithBaseURL(url+"/v1/"), option.WithAPIKey(strings.TrimSpace(string(token))), option.WithMaxRetries(0))
+	page, err := c.Models.List(ctx)
+	if err != nil || len(page.Data) != 1 || page.Data[0].ID != "helper" {
+		t.Fatalf("models %+v: %v", page, err)
+	}
+	ask := func(text string) openai.ChatCompletionNewParams {
+		return openai.ChatCompletionNewParams{Model: "helper", Messages: []openai.ChatCompletionMessageParamUnion{openai.SystemMessage("Be brief."), openai.UserMessage(text)}}
+	}
+	whole, err := c.Chat.Completions.New(ctx, ask("count"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(whole.Choices[0].Message.Content, `Answer "`)
+	decision, _, ok2 := strings.Cut(rest, `"`)
+	if !ok || !ok2 || !strings.HasPrefix(decision, "approve run_") || whole.Choices[0].FinishReason != "stop" || len(whole.Choices[0].Message.ToolCalls) > 0 {
+		t.Fatalf("the answer is %q (%s)", whole.Choices[0].Message.Content, whole.Choices[0].FinishReason)
+	}
+	params := ask(decision)
+	params.StreamOptions = openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)}
+	stream := c.Chat.Completions.NewStreaming(ctx, params)
+	var acc openai.ChatCompletionAccumulator
+	for stream.Next() {
+		if !acc.AddChunk(stream.Current()) {
+			t.Errorf("a chunk that does not belong to the others: %s", stream.Current().RawJSON())
+		}
+	}
+	if err := stream.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if got := acc.Choices[0].Message.Content; got != "Counted." || acc.Usage.PromptTokens != 30 || acc.Usage.CompletionTokens != 7 || acc.Usage.TotalTokens != 37 {
+		t.Errorf("the stream said %q, usage %+v", got, acc.Usage)
+	}
+	var refused *openai.Error
+	if _, err := c.Chat.Completions.New(ctx, openai.ChatCompletionNewParams{Model: "nobody", Messages: ask("x").Messages}); !errors.As(err, &refused) || refused.StatusCode != 404 || refused.Message == "" {
+		t.Errorf("an unknown model: %v", err)
+	}
+	wrong := openai.NewClient(option.WithBaseURL(url+"/v1/"), option.WithAPIKey("wrong"), option.WithMaxRetries(0))
+	if _, err := wrong.Models.List(ctx); !errors.As(err, &refused) || refused.StatusCode != 401 || refused.Type != "authentication_error" {
+		t.Errorf("a wrong key: %v", err)
+	}
+}
