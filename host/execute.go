@@ -146,7 +146,7 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 	case k != nil:
 		return h.hit(ctx, a, &c, k)
 	case key != "":
-		defer h.results.land(key)
+		defer h.results.Land(key)
 	}
 	block := h.rules.For(id, a.Row.Agent)
 	leave, err := h.gates.enter(ctx, id, policy.Value(block.Concurrency))

@@ -130,7 +130,7 @@ type Host struct {
 	switching sync.Mutex // held while a server is switched
 	samplings rates      // answers of models that servers got
 	gates     gates
-	results   cache // of tools, for equal calls
+	results   policy.Results // of tools, for equal calls
 	pins      pins
 	prompts   prompts
 

@@ -21,7 +21,7 @@ func (h *Host) DeleteSession(ctx context.Context, session string) error {
 	if err != nil {
 		return err
 	}
-	h.results.forget(s.ID)
+	h.results.Forget(s.ID)
 	return h.store.DeleteSession(ctx, s.ID)
 }
 
@@ -110,7 +110,7 @@ func (h *Host) Prune(ctx context.Context, age time.Duration) ([]tenon.Session, e
 		}
 		switch err := h.store.DeleteSession(ctx, s.ID); tenon.ErrorCode(err) {
 		case "":
-			h.results.forget(s.ID)
+			h.results.Forget(s.ID)
 			gone = append(gone, s)
 		case tenon.CodeConflict, tenon.CodeNotFound: // in use again, or somebody else was faster
 		default:

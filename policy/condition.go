@@ -23,13 +23,41 @@ const (
 	maxConditionCost  = 1_000_000
 )
 
-// Facts are what a condition may look at.
+// Facts are what a condition may look at. They are made for one call, whose conditions
+// are evaluated one after another.
 type Facts struct {
 	Tool      *tenon.Tool
 	Arguments json.RawMessage // a JSON object; empty means {}
 	Agent     string
 	Principal string
 	State     string
+
+	decoded map[string]any // the arguments, once a condition has asked for them
+	broken  error
+	vars    map[string]any // of all conditions
+}
+
+// variables are what conditions name. They are the same for all conditions about a call.
+func (f *Facts) variables() map[string]any {
+	if f.vars == nil {
+		f.vars = map[string]any{"agent": f.Agent, "principal": f.Principal, "state": f.State, "args": f.args}
+		if f.Tool != nil {
+			f.vars["tool"] = toolValue{f.Tool}
+		}
+	}
+	return f.vars
+}
+
+// args are the arguments as a condition sees them. They are decoded once, and only
+// for conditions that look at them.
+func (f *Facts) args() any {
+	if f.decoded == nil && f.broken == nil {
+		f.decoded, f.broken = decode(f.Arguments)
+	}
+	if f.broken != nil {
+		return types.NewErr("the arguments are not a JSON object: %v", f.broken)
+	}
+	return f.decoded
 }
 
 // Language compiles conditions. They are expressions in CEL, the Common
@@ -91,7 +119,11 @@ func (l *Language) Condition(text string) (*Condition, error) {
 	if t := ast.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
 		return nil, tenon.Errorf(tenon.CodeConfig, "the expression gives %s, not true or false", t)
 	}
-	program, err := l.env.Program(ast, cel.CostLimit(maxConditionCost), cel.EvalOptions(cel.OptOptimize))
+	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
+	if loops(ast) { // without a loop the size of the expression bounds its steps, and to count them takes longer than to do them
+		options = append(options, cel.CostLimit(maxConditionCost))
+	}
+	program, err := l.env.Program(ast, options...)
 	if err != nil {
 		return nil, tenon.Errorf(tenon.CodeConfig, "the expression cannot be used: %w", err)
 	}
@@ -105,16 +137,7 @@ func (c *Condition) String() string { return c.text }
 // arguments do not have, values of types that cannot be compared, an expression
 // that takes too long, or one that gives neither true nor false.
 func (c *Condition) Holds(f *Facts) (bool, error) {
-	vars := map[string]any{"agent": f.Agent, "principal": f.Principal, "state": f.State}
-	if f.Tool != nil {
-		vars["tool"] = toolValue{f.Tool}
-	}
-	args, err := decode(f.Arguments)
-	if err != nil {
-		return false, tenon.Errorf(tenon.CodeInvalid, "the arguments are not a JSON object: %w", err)
-	}
-	vars["args"] = args
-	v, _, err := c.program.Eval(vars)
+	v, _, err := c.program.Eval(f.variables())
 	if err != nil {
 		return false, tenon.Errorf(tenon.CodeInvalid, "the condition '%s' cannot be decided: %w", c.text, err)
 	}

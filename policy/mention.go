@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/operators"
 )
@@ -48,6 +49,12 @@ func (c *Condition) Always() (holds, always bool) {
 	}
 	holds, always = e.AsLiteral().Value().(bool)
 	return holds, always
+}
+
+// loops reports whether an expression goes over lists or maps, as all(), exists() and
+// map() do.
+func loops(a *cel.Ast) bool {
+	return len(ast.MatchDescendants(ast.NavigateAST(a.NativeRep()), ast.KindMatcher(ast.ComprehensionKind))) > 0
 }
 
 // nameOf is the path of what has a name that can be looked up, "" for anything else.
