@@ -155,9 +155,9 @@ type pinView struct {
 }
 
 func (h *Host) viewPins(ctx context.Context, server string) (*pinView, error) {
-	s := h.servers[server]
-	if s == nil {
-		return nil, tenon.Errorf(tenon.CodeNotFound, "there is no server '%s' whose tools could be pinned; servers: %s", server, strings.Join(slices.Sorted(maps.Keys(h.servers)), ", "))
+	s := h.Servers()[server]
+	if _, configured := h.config.Servers[server]; s == nil || !configured {
+		return nil, tenon.Errorf(tenon.CodeNotFound, "there is no server '%s' whose tools could be pinned; servers: %s", server, strings.Join(slices.Sorted(maps.Keys(h.config.Servers)), ", "))
 	}
 	tools, err := s.Now(ctx)
 	if err != nil {

@@ -77,10 +77,11 @@ func (h *Host) checkPins(ctx context.Context, server string, tools []tenon.Tool)
 	return changed, nil
 }
 
-// arePinned reports whether the tools of a server are held to pins: those of a Go
-// program and of a cassette are not.
+// arePinned reports whether the tools of a server are held to pins: those that a
+// Go program adds and those of a cassette are not.
 func (h *Host) arePinned(server string) bool {
-	return h.config.Policy.Pins != policy.PinsOff && h.servers[server] != nil && h.cfg.Replay == ""
+	_, configured := h.config.Servers[server]
+	return configured && h.config.Policy.Pins != policy.PinsOff && h.Servers()[server] != nil && h.cfg.Replay == ""
 }
 
 func sameList(a, b []tenon.Tool) bool {
@@ -278,7 +279,7 @@ func (h *Host) serverDefinition(server string) (definition, error) {
 		}
 		d["command"], d["args"], d["env"] = said("command", c.Command), args, slices.Sorted(maps.Keys(c.Env))
 	} else {
-		d["url"], d["headers"], d["auth"] = said("url", h.servers[server].Status().Target), slices.Sorted(maps.Keys(c.Headers)), c.Auth.Type
+		d["url"], d["headers"], d["auth"] = said("url", h.Servers()[server].Status().Target), slices.Sorted(maps.Keys(c.Headers)), c.Auth.Type
 	}
 	return define("", encode(d))
 }
@@ -311,7 +312,7 @@ func (h *Host) checkCall(ctx context.Context, server, remote string) error {
 	if !h.arePinned(server) || h.config.Policy.Pins == policy.PinsWarn {
 		return nil
 	}
-	tools, err := h.servers[server].Now(ctx)
+	tools, err := h.Servers()[server].Now(ctx)
 	if err != nil {
 		return err
 	}
