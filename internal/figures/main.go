@@ -29,11 +29,13 @@ func measures() []measure {
 		{"P5", measureP5},
 		{"P7", measureP7},
 		{"P8", measureP8},
+		{"P9", measureP9},
 		{"P10", measureP10},
 		{"P10.rules", measureP10Rules},
 		{"P11", measureP11},
 		{"P12", measureP12},
 		{"TG-7", measureTG7},
+		{"HD-SC-002", measureSC002},
 		{"P13", measureP13},
 	}
 }
