@@ -122,7 +122,7 @@ type Config struct {
 	Timeout time.Duration `yaml:"timeout" default:"10s"`
 	// Time for one request.
 	RequestTimeout time.Duration `yaml:"request_timeout" default:"60s"`
-	// lazy: connected at the first use; eager: when tools are first needed; per_call: a connection for each call.
+	// lazy: connected at the first use; eager: when tools are first needed, and at the start of tenon serve; per_call: a connection for each call.
 	Lifecycle string `yaml:"lifecycle" enum:"lazy,eager,per_call" default:"lazy"`
 	// true: entries with equal settings that say so use one connection, and one process. Not with per_call.
 	Share bool `yaml:"share" default:"false"`

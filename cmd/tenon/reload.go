@@ -47,6 +47,7 @@ func (s *server) charge(ctx context.Context, h *host.Host) {
 	s.host, s.leave = h, leave
 	s.work.Go(func() { h.Supervise(work) })
 	s.work.Go(func() { h.Retain(work) })
+	s.work.Go(func() { h.ConnectEager(work) })
 }
 
 // reload loads the configuration again. If it is not good, the last one stays.
