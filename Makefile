@@ -62,10 +62,11 @@ schedules:
 	TENON_SCHEDULES=$(SCHEDULES) go test -count=1 -timeout 20m -run TestSchedules ./agent ./engine/local
 
 # Every misbehaviour of the test server against everything that can be done with
-# a server, and tables cut off and changed at every byte; go test ./... runs a part
+# a server, sizes that no memory holds, and tables cut off and changed at every
+# byte; go test ./... runs a part
 # of it.
 hostile:
-	TENON_HOSTILE=all go test -count=1 -timeout 15m -run TestA1 ./servers
+	TENON_HOSTILE=all go test -count=1 -timeout 15m -run 'TestA1|TestA2' ./servers
 	TENON_HOSTILE=all go test -count=1 -timeout 15m -run TestCorrupt ./table
 
 # The real MCP servers from npm and PyPI, aimock, a real HTTP model, and

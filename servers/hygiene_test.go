@@ -177,12 +177,12 @@ func zombies(t *testing.T) (n int) {
 	return n
 }
 
+// descriptors counts our own, 0 outside of Linux.
 func descriptors(t *testing.T) int {
 	t.Helper()
-	runtime.GC() // what was dropped without being closed would be closed by now
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
-		t.Fatal(err)
+		return 0
 	}
 	return len(entries)
 }

@@ -342,39 +342,3 @@ func TestListChanged(t *testing.T) {
 		})
 	}
 }
-
-// TestOpenClose holds that nothing is left of a server that was closed.
-func TestOpenClose(t *testing.T) {
-	open := func() int {
-		entries, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
-			return 0
-		}
-		return len(entries)
-	}
-	cycle := func() {
-		s := New("t", process(), Options{})
-		text(t, s, "add", `{"a":1,"b":1}`)
-		_ = s.Close()
-	}
-	cycle() // what is opened once, such as the poller
-	fds, routines := open(), runtime.NumGoroutine()
-	for range 50 {
-		cycle()
-	}
-	if n := open(); n > fds {
-		t.Errorf("%d open files, %d before", n, fds)
-	}
-	for range 100 { // one that has ended may still be counted for a moment
-		if runtime.NumGoroutine() <= routines {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	if n := runtime.NumGoroutine(); n > routines {
-		t.Errorf("%d goroutines, %d before", n, routines)
-	}
-	if pids := children(t); len(pids) > 0 {
-		t.Errorf("processes %v are left", pids)
-	}
-}

@@ -55,7 +55,7 @@ func NewShell(t *testing.T, tenon string, env ...string) *Shell {
 	t.Helper()
 	s := &Shell{Tenon: tenon, Dir: t.TempDir(), Home: t.TempDir()}
 	s.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.Home, "NO_COLOR=1"}, env...)
-	t.Cleanup(func() { s.noProcess(t) })
+	t.Cleanup(func() { s.NoProcess(t) })
 	return s
 }
 
@@ -139,11 +139,11 @@ func (s *Shell) WriteFile(t *testing.T, name, content string) string {
 	return file
 }
 
-// noProcess fails where a process of the shell is still there five seconds
+// NoProcess fails where a process of the shell is still there five seconds
 // after the last command: closing a host ends its servers and whatever they
 // started, and a killed host takes them with it. It reads /proc, and checks
 // nothing where there is none.
-func (s *Shell) noProcess(t *testing.T) {
+func (s *Shell) NoProcess(t *testing.T) {
 	t.Helper()
 	var left []string
 	for range 50 {

@@ -194,6 +194,7 @@ type Stats struct {
 	Requests    int      `json:"requests,omitempty"` // over HTTP
 	// Unauthorized counts those of them that had not the demanded credentials.
 	Unauthorized int               `json:"unauthorized,omitempty"`
+	Ended        bool              `json:"ended,omitempty"` // stdin has ended
 	Deleted      int               `json:"deleted"`
 	Keys         []string          `json:"keys,omitempty"`    // idempotency keys of calls, at most 1,000
 	Headers      map[string]string `json:"headers,omitempty"` // of the last request over HTTP
@@ -289,6 +290,7 @@ func (s *server) serveStdio(ctx context.Context, stdin io.Reader, stdout io.Writ
 		stream = newHostile(lines, s.fault, &pipeWire{w: out})
 	}
 	err = s.srv.Serve(ctx, stream)
+	s.count(func(st *Stats) { st.Ended = true })
 	if s.deaf {
 		time.Sleep(time.Hour)
 	}
