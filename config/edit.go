@@ -33,6 +33,9 @@ type Change struct {
 	Section, Name string
 	Entry         Entry // nil removes it
 	Add           bool  // an entry of that name that is there already is an error
+	// Keys, in place of Entry, changes these keys of an entry that is there and leaves its
+	// others as they are. A dot leads into a key ("policy.timeout"); a nil value removes it.
+	Keys []Field
 
 	node *node // in place of Entry: as another program's file has it
 }
@@ -53,9 +56,29 @@ type Edits struct {
 //
 // It returns the configuration as it is then, with File and Path of the file that
 // was written. Errors: not_found (no file, no such entry), conflict (there is one
-// of that name), config (what the file would be is not valid), invalid (a file that
-// is not tenon.yaml, or written in a way that has no place for an entry).
+// of that name, the file was changed meanwhile), config (what the file would be is
+// not valid), invalid (a file that is not tenon.yaml, or written in a way that has no
+// place for an entry).
 func Edit(ctx context.Context, o Options, e Edits) (*Config, error) {
+	p, err := PlanEdit(ctx, o, e)
+	if err != nil {
+		return nil, err
+	}
+	return p.Config, p.Write(ctx)
+}
+
+// Plan is what an [Edit] would do.
+type Plan struct {
+	Config        *Config // as it would be
+	File          string  // as errors name it
+	Before, After []byte  // the file's text
+
+	path string
+	mode os.FileMode
+}
+
+// PlanEdit finds out what an [Edit] would do, and does nothing. Errors: as there.
+func PlanEdit(ctx context.Context, o Options, e Edits) (*Plan, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
@@ -64,29 +87,29 @@ func Edit(ctx context.Context, o Options, e Edits) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	label := o.label(path)
-	mode := os.FileMode(0o644)
+	p := &Plan{File: o.label(path), path: path, mode: 0o644}
 	if e.User {
-		mode = 0o600
+		p.mode = 0o600
 	}
-	var data []byte
+	data := []byte("# Check this file with: tenon config validate\nversion: 1\n")
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist) && e.Create:
-		data = []byte("# Check this file with: tenon config validate\nversion: 1\n")
 	case err != nil:
-		return nil, tenon.Errorf(tenon.CodeNotFound, "%s: %s", label, reason(err))
+		return nil, tenon.Errorf(tenon.CodeNotFound, "%s: %s", p.File, reason(err))
 	default:
-		mode = info.Mode().Perm()
+		p.mode = info.Mode().Perm()
 		if data, err = readFile(path, maxBytes); err != nil {
-			return nil, tenon.Errorf(tenon.CodeConfig, "%s: %s", label, reason(err))
+			return nil, tenon.Errorf(tenon.CodeConfig, "%s: %s", p.File, reason(err))
 		}
+		p.Before = data
 	}
 	for _, c := range e.Changes {
-		if data, err = editBytes(label, data, c); err != nil {
+		if data, err = editBytes(p.File, data, c); err != nil {
 			return nil, err
 		}
 	}
-	files := []file{{src: &source{label: label, path: path, dir: filepath.Dir(path)}, data: data}}
+	p.After = data
+	files := []file{{src: &source{label: p.File, path: path, dir: filepath.Dir(path)}, data: data}}
 	if u := o.userFile(); !o.NoUser && u != "" && u != path && isFile(u) {
 		below, err := o.read(u)
 		if err != nil {
@@ -94,17 +117,31 @@ func Edit(ctx context.Context, o Options, e Edits) (*Config, error) {
 		}
 		files = append(files, file{src: &source{label: o.label(u), path: u, dir: filepath.Dir(u), order: 1, user: true}, data: below})
 	}
-	c, err := build(o, files)
-	if err != nil {
-		return nil, fmt.Errorf("%s is not changed, because it would not be valid:\n%w", label, err)
+	if p.Config, err = build(o, files); err != nil {
+		return nil, fmt.Errorf("%s is not changed, because it would not be valid:\n%w", p.File, err)
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, &tenon.Error{Code: tenon.CodeCancelled, Message: label + " is not changed: " + err.Error(), Err: err}
+		return nil, &tenon.Error{Code: tenon.CodeCancelled, Message: p.File + " is not changed: " + err.Error(), Err: err}
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "%s cannot be written: %w", label, err)
+	return p, nil
+}
+
+// Write does what was planned, unless somebody has changed the file since.
+func (p *Plan) Write(ctx context.Context) error {
+	now, err := readFile(p.path, maxBytes)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return tenon.Errorf(tenon.CodeConfig, "%s: %s", p.File, reason(err))
 	}
-	return c, replaceFile(path, data, mode)
+	if !bytes.Equal(now, p.Before) {
+		return tenon.Errorf(tenon.CodeConflict, "%s was changed by somebody else meanwhile; look at it again", p.File)
+	}
+	if err := ctx.Err(); err != nil {
+		return &tenon.Error{Code: tenon.CodeCancelled, Message: p.File + " is not changed: " + err.Error(), Err: err}
+	}
+	if err := os.MkdirAll(filepath.Dir(p.path), 0o755); err != nil {
+		return tenon.Errorf(tenon.CodeInvalid, "%s cannot be written: %w", p.File, err)
+	}
+	return replaceFile(p.path, p.After, p.mode)
 }
 
 // editable returns the path of the file that is to be changed.
@@ -168,6 +205,9 @@ func replaceFile(path string, data []byte, mode os.FileMode) error {
 // editBytes makes one change. It works on lines, which is what keeps the rest of
 // the file as it is.
 func editBytes(label string, data []byte, change Change) ([]byte, error) {
+	if change.Keys != nil {
+		return editKeys(label, data, change)
+	}
 	section, name, entry := change.Section, change.Name, change.node
 	if entry == nil && change.Entry != nil {
 		entry = Fields(change.Entry).node()

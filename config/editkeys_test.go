@@ -1,0 +1,96 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/tenonhq/tenon"
+)
+
+// TestEditKeys changes keys of an entry, whichever way it is written, and nothing else.
+func TestEditKeys(t *testing.T) {
+	args := []Fields{{{"name", "a"}, {"type", "string"}, {"description", "one"}}}
+	tests := []struct {
+		name, in string
+		keys     []Field
+		want     string
+	}{
+		{"set one", "tools:\n  t: # mine\n    server: s # here\n    policy:\n      # slow\n      timeout: 1s\n      retry: never\n  # of u\n  u: {server: s}\n", []Field{{"policy.timeout", "30s"}},
+			"tools:\n  t: # mine\n    server: s # here\n    policy:\n      # slow\n      timeout: \"30s\"\n      retry: never\n  # of u\n  u: {server: s}\n"},
+		{"add one", "tools:\n  t:\n    server: s\n\n# end\n", []Field{{"policy.max_calls", 3}}, "tools:\n  t:\n    server: s\n    policy: {max_calls: 3}\n\n# end\n"},
+		{"add to a map on one line", "tools:\n  t:\n    server: s\n    policy: {timeout: 1s}\n", []Field{{"policy.max_calls", 3}}, "tools:\n  t:\n    server: s\n    policy:\n      timeout: \"1s\"\n      max_calls: 3\n"},
+		{"an entry on one line", "tools:\n  t: {server: s, title: T}\n  # u\n  u: {server: s}\n", []Field{{"arguments", args}},
+			"tools:\n  t:\n    server: s\n    title: T\n    arguments:\n      - {name: a, type: string, description: one}\n  # u\n  u: {server: s}\n"},
+		{"in place of a list", "tools:\n  t:\n    server: s\n    arguments:\n      # the first\n      - {name: z}\n    title: T # kept\n", []Field{{"arguments", args}},
+			"tools:\n  t:\n    server: s\n    arguments:\n      - {name: a, type: string, description: one}\n    title: T # kept\n"},
+		{"remove", "tools:\n  t:\n    server: s\n    arguments:\n      - {name: z}\n    title: T\n", []Field{{"arguments", nil}}, "tools:\n  t:\n    server: s\n    title: T\n"},
+		{"remove the last of a map", "tools:\n  t:\n    server: s\n    policy:\n      timeout: 1s\n    title: T\n", []Field{{"policy.timeout", nil}}, "tools:\n  t:\n    server: s\n    title: T\n"},
+		{"remove of a map on one line", "tools:\n  t:\n    server: s\n    policy: {timeout: 1s, retry: never}\n", []Field{{"policy.timeout", nil}}, "tools:\n  t:\n    server: s\n    policy:\n      retry: never\n"},
+		{"remove what is not there", "tools:\n  t:\n    server: s\n", []Field{{"policy.timeout", nil}, {"arguments", nil}}, "tools:\n  t:\n    server: s\n"},
+		{"CR LF", "tools:\r\n  t:\r\n    server: s\r\n", []Field{{"title", "x"}}, "tools:\r\n  t:\r\n    server: s\r\n    title: x\r\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := editBytes("tenon.yaml", []byte(tt.in), Change{Section: "tools", Name: "t", Keys: tt.keys})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, string(got)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	for in, want := range map[string]string{
+		"tools:\n  u: {server: s}\n":     "has no entry tools.t",
+		"tools: {t: {server: s}}\n":      "edit the file",
+		"tools:\n  t: [\n":               "tenon.yaml:",
+		"version: 1\n":                   "has no entry tools.t",
+		"{tools: {t: {server: s}}}\n":    "edit the file",
+		"tools:\n  t: {server: s}\n\x00": "control characters",
+	} {
+		if _, err := editBytes("tenon.yaml", []byte(in), Change{Section: "tools", Name: "t", Keys: []Field{{"title", "x"}}}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", in, err, want)
+		}
+	}
+}
+
+// TestPlanEdit holds that a plan writes nothing, and nothing over the work of others.
+func TestPlanEdit(t *testing.T) {
+	dir := write(t, map[string]string{"tenon.yaml": "version: 1\nservers:\n  s: {command: x}\ntools:\n  t: {server: s}\n"})
+	path := filepath.Join(dir, "tenon.yaml")
+	read := func() string {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	put := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := Options{Dir: dir, NoUser: true, LookupEnv: func(string) (string, bool) { return "", false }}
+	e := Edits{Changes: []Change{{Section: "tools", Name: "t", Keys: []Field{{"title", "T"}}}}}
+	p, err := PlanEdit(t.Context(), o, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := read(); got != string(p.Before) || p.Config.Tools["t"].Title != "T" {
+		t.Errorf("the file is %q, the plan's title %q", got, p.Config.Tools["t"].Title)
+	}
+	put(string(p.Before) + "# more\n")
+	if err := p.Write(t.Context()); tenon.ErrorCode(err) != tenon.CodeConflict {
+		t.Errorf("over the work of others: %v", err)
+	}
+	put(string(p.Before))
+	if err := p.Write(t.Context()); err != nil || read() != string(p.After) {
+		t.Errorf("written: %v\n%s", err, read())
+	}
+	if got := p.Config.WrittenUnder("tools.t"); got["server"] != "s" || got["title"] != "T" {
+		t.Errorf("what is written: %v", got)
+	}
+}
