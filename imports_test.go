@@ -60,13 +60,14 @@ var arrows = map[string][]string{
 
 	"eval": {"agent", "catalog", "config", "host"},
 
+	"web":     {},
 	"httpapi": {"agent", "catalog", "config", "engine", "host", "mcp", "model", "servers", "telemetry", "internal/sse"},
 
 	"internal/history":    {},
 	"internal/testserver": {"mcp", "transport", "jsonrpc"},
 	"internal/clitest":    {},
 	"internal/localmodel": {},
-	"cmd/tenon":           {"agent", "catalog", "config", "engine", "eval", "host", "httpapi", "internal/testserver", "model", "model/script", "policy", "record", "servers", "servers/registry", "table", "telemetry"},
+	"cmd/tenon":           {"agent", "catalog", "config", "engine", "eval", "host", "httpapi", "internal/testserver", "model", "model/script", "policy", "record", "servers", "servers/registry", "table", "telemetry", "web"},
 }
 
 // homes says which package of ours may import a module of others. One module,

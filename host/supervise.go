@@ -65,6 +65,11 @@ func (h *Host) Claim(what string) (release func(), ok bool, err error) {
 // Claimed reports whether somebody, this host included, has such a lease.
 func (h *Host) Claimed(what string) (bool, error) { return h.store.Held("claim/" + what) }
 
+// Changed returns a channel that is closed at the next change of the store, by this
+// process or another one. Ask for it first and look at the store then; nobody watches
+// for a caller whose ctx has ended.
+func (h *Host) Changed(ctx context.Context) <-chan struct{} { return h.store.Changed(ctx) }
+
 // supervisor is one [Host.Supervise].
 type supervisor struct {
 	h     *Host

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/telemetry"
 )
@@ -53,12 +54,24 @@ type Config struct {
 	Origins []string
 	// APIs are those that are served; empty: all.
 	APIs []string
+	// Pages serves what no route is at, to everybody, where it has something there: the
+	// workbench. Nil: nothing.
+	Pages Pages
+	// Edit plans a change of the project's file and, with write, makes it and has the file
+	// loaded again. Nil: the file cannot be changed from here.
+	Edit func(ctx context.Context, e config.Edits, write bool) (*config.Plan, error)
 	// Agent is whom the researchai API asks; empty: the default one.
 	Agent string
 	// Telemetry counts requests and gives its metrics at /metrics; nil: there are none.
 	Telemetry *telemetry.Collector
 	// BodyTime is how long the body of a request may take to arrive; 0: 30 s.
 	BodyTime time.Duration
+}
+
+// Pages are public files; see package web.
+type Pages interface {
+	http.Handler
+	Has(path string) bool
 }
 
 // api serves one host.
@@ -102,6 +115,9 @@ func build(h *host.Host, cfg Config, table []route) http.Handler {
 		allow := strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, req *http.Request) {
 			c := &call{api: a, w: w, req: req, route: methods[req.Method]}
+			if c.route == nil && a.page(req) {
+				c.route = pageRoute
+			}
 			if c.route == nil {
 				c.route = &route{api: methods[slices.Sorted(maps.Keys(methods))[0]].api, serve: func(c *call) error {
 					c.w.Header().Set("Allow", allow)
@@ -112,12 +128,25 @@ func build(h *host.Host, cfg Config, table []route) http.Handler {
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
-		c := &call{api: a, w: w, req: req, route: &route{api: apiOf(req.URL.Path), serve: func(*call) error {
-			return tenon.Errorf(tenon.CodeNotFound, "there is nothing at %s", req.URL.Path)
-		}}}
+		c := &call{api: a, w: w, req: req, route: pageRoute}
+		if !a.page(req) {
+			c.route = &route{api: apiOf(req.URL.Path), serve: func(*call) error {
+				return tenon.Errorf(tenon.CodeNotFound, "there is nothing at %s", req.URL.Path)
+			}}
+		}
 		c.handle()
 	})
 	return mux
+}
+
+// pageRoute serves what [Config.Pages] has, after the checks of every route.
+var pageRoute = &route{open: true, serve: func(c *call) error {
+	c.cfg.Pages.ServeHTTP(c.w, c.req)
+	return nil
+}}
+
+func (a *api) page(req *http.Request) bool {
+	return a.cfg.Pages != nil && (req.Method == http.MethodGet || req.Method == http.MethodHead) && a.cfg.Pages.Has(req.URL.Path)
 }
 
 // apiOf guesses the API of a path that nothing is at, so that the error has its form.

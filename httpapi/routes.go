@@ -14,7 +14,7 @@ type route struct {
 
 // routes is all that is served. Tests go through it, and openapi.json is held to it.
 func routes() []route {
-	const get, post, patch, del = http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete
+	const get, post, put, patch, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
 	all := []route{
 		{get, "/healthz", (*call).health, "", true, false, false},
 		{get, "/readyz", (*call).ready, "", true, false, false},
@@ -23,6 +23,7 @@ func routes() []route {
 	for _, r := range []line{
 		{get, "/me", (*call).me, false, false},
 		{get, "/openapi.json", (*call).openapi, false, false},
+		{get, "/changes", (*call).changes, false, true},
 
 		{post, "/runs", (*call).start, false, false},
 		{get, "/runs", (*call).runs, false, false},
@@ -72,6 +73,10 @@ func routes() []route {
 		{post, "/models/test", (*call).testModel, true, false},
 		{get, "/stats/{by}", (*call).stats, false, false},
 		{get, "/config", (*call).config, true, false},
+		{get, "/config/tools/{name}", (*call).configTool, true, false},
+		{put, "/config/tools/{name}", (*call).putConfigTool, true, false},
+		{put, "/config/servers/{name}", (*call).putConfigServer, true, false},
+		{del, "/config/servers/{name}", (*call).deleteConfigServer, true, false},
 	} {
 		all = append(all, route{r.method, prefix + r.pattern, r.serve, Native, false, r.owner, r.stream})
 	}

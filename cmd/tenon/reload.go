@@ -7,11 +7,14 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/httpapi"
 )
@@ -31,6 +34,7 @@ type server struct {
 	work    sync.WaitGroup     // supervisions
 	old     sync.WaitGroup     // hosts that were put aside
 	cut     context.Context    // ends when those have no more time
+	again   chan chan<- error  // asks for a reload and hears how it went
 }
 
 // at serves what a pointer holds at the moment.
@@ -50,8 +54,9 @@ func (s *server) charge(ctx context.Context, h *host.Host) {
 	s.work.Go(func() { h.ConnectEager(work) })
 }
 
-// reload loads the configuration again. If it is not good, the last one stays.
-func (s *server) reload(ctx context.Context) {
+// reload loads the configuration again. If it is not good, the last one stays, and
+// the log and the error say why.
+func (s *server) reload(ctx context.Context) error {
 	log := s.host.Logger()
 	cfg, err := s.a.load(ctx, nil)
 	if err == nil {
@@ -63,7 +68,7 @@ func (s *server) reload(ctx context.Context) {
 	}
 	if err == nil && s.address != "" {
 		var remote http.Handler
-		if remote, err = s.a.tcpHandler(ctx, s.flags, next, s.address); err == nil {
+		if remote, err = s.tcpHandler(ctx, next); err == nil {
 			s.last = remote
 		} else {
 			err = errors.Join(err, next.Close())
@@ -71,7 +76,7 @@ func (s *server) reload(ctx context.Context) {
 	}
 	if err != nil {
 		log.Error("the configuration is not reloaded, the last good one stays: " + err.Error())
-		return
+		return err
 	}
 	old, leave := s.host, s.leave
 	s.charge(ctx, next)
@@ -83,6 +88,41 @@ func (s *server) reload(ctx context.Context) {
 		}
 	})
 	log.Info("config reloaded", "file", cfg.File, "servers", len(next.Servers()))
+	return nil
+}
+
+// edit changes the project's file for its owner, who agrees to what it starts by
+// writing it, and has it loaded. Without write it only says what would be.
+func (s *server) edit(ctx context.Context, e config.Edits, write bool) (*config.Plan, error) {
+	p, err := config.PlanEdit(ctx, s.a.configOptions(), e)
+	if err == nil && write {
+		err = p.Write(ctx)
+	}
+	if err != nil || !write {
+		return p, err
+	}
+	changed := map[string]bool{}
+	for _, c := range e.Changes {
+		changed[c.Section+"."+c.Name] = true
+	}
+	if err := s.a.writeConsent(slices.DeleteFunc(wishes(p.Config), func(w wish) bool { return !changed[w.path] })); err != nil {
+		return p, err
+	}
+	done := make(chan error, 1)
+	select {
+	case s.again <- done:
+	case <-ctx.Done():
+		return p, ctx.Err()
+	}
+	select {
+	case err := <-done:
+		if err != nil {
+			err = tenon.Errorf(tenon.ErrorCode(err), "%s is written, but not loaded: %w", p.File, err)
+		}
+		return p, err
+	case <-ctx.Done():
+		return p, ctx.Err()
+	}
 }
 
 // stop lets what is under way end, as long as the grace allows.

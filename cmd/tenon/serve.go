@@ -73,7 +73,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, grace time.Duration) (er
 	if err != nil {
 		return err
 	}
-	s := &server{a: a, host: h, flags: f}
+	s := &server{a: a, host: h, flags: f, again: make(chan chan<- error)}
 	defer func() { closing(s.host, &err) }()
 	socket := h.Socket()
 	release, ok, err := h.Claim(serveClaim)
@@ -90,7 +90,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, grace time.Duration) (er
 	}
 	if tcp != nil {
 		s.address = tcp.Addr().String()
-		if s.last, err = a.tcpHandler(ctx, f, h, s.address); err != nil {
+		if s.last, err = s.tcpHandler(ctx, h); err != nil {
 			return errors.Join(err, tcp.Close())
 		}
 	}
@@ -168,7 +168,7 @@ func (s *server) serve(ctx context.Context, l, tcp net.Listener, hup <-chan os.S
 		select {
 		case <-look.C:
 			if files.changed(s.host.Config().Files()) {
-				s.reload(ctx)
+				_ = s.reload(ctx) // the log says it
 			}
 			continue
 		case err := <-failed:
@@ -176,10 +176,13 @@ func (s *server) serve(ctx context.Context, l, tcp net.Listener, hup <-chan os.S
 			return tenon.Errorf(tenon.CodeInternal, "tenon serve cannot listen any more: %w", err)
 		case <-hup:
 			if !s.a.gone() {
-				s.reload(ctx)
+				_ = s.reload(ctx) // the log says it
 				continue
 			}
 			s.host.Logger().Info("tenon serve: stopping", "cause", "its terminal has gone")
+		case done := <-s.again:
+			done <- s.reload(ctx)
+			continue
 		case <-ctx.Done():
 			s.host.Logger().Info("tenon serve: stopping", "cause", context.Cause(ctx))
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/httpapi"
+	"github.com/tenonhq/tenon/web"
 )
 
 // minToken is the shortest token that is taken, in bytes: others can be guessed.
@@ -67,17 +68,17 @@ func (a *app) listenTCP(ctx context.Context, f *serveFlags, cfg *config.Config, 
 }
 
 // tcpHandler serves a host to those who have a token.
-func (a *app) tcpHandler(ctx context.Context, f *serveFlags, h *host.Host, addr string) (http.Handler, error) {
-	cfg := h.Config()
-	s := cfg.Serve.WithDefaults()
-	c := httpapi.Config{Guarded: true, Origins: s.Origins, APIs: s.APIs, Agent: s.Agent}
+func (s *server) tcpHandler(ctx context.Context, h *host.Host) (http.Handler, error) {
+	f, addr, cfg := s.flags, s.address, h.Config()
+	conf := cfg.Serve.WithDefaults()
+	c := httpapi.Config{Guarded: true, Origins: conf.Origins, APIs: conf.APIs, Agent: conf.Agent, Pages: web.Files(), Edit: s.edit}
 	if cfg.Telemetry.HasMetrics() {
-		c.Telemetry = a.collector
+		c.Telemetry = s.a.collector
 	}
 	if name, _, err := net.SplitHostPort(addr); err == nil && !config.IsLoopback(addr) {
 		c.Hosts = []string{strings.ToLower(name), "*"}
 	}
-	if s.Auth.Type == config.ServeOpen {
+	if conf.Auth.Type == config.ServeOpen {
 		c.Authenticate = func(*http.Request) (httpapi.Caller, error) {
 			return httpapi.Caller{Principal: tenon.PrincipalLocal, Owner: true}, nil
 		}

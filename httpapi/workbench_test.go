@@ -1,0 +1,160 @@
+package httpapi_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/httpapi"
+	"github.com/tenonhq/tenon/web"
+)
+
+// TestChanges follows the stream that tells what has changed, over a run.
+func TestChanges(t *testing.T) {
+	h, d, _ := serve(t)
+	close(d.open)
+	s := httptest.NewServer(httpapi.Handler(h))
+	defer s.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/api/v1/changes", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := s.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	lines := bufio.NewScanner(res.Body)
+	if !lines.Scan() || lines.Text() != ": changes" || res.Header.Get("Content-Type") != "text/event-stream" {
+		t.Fatalf("it begins with %q, %v", lines.Text(), res.Header)
+	}
+	if _, _, err := h.Start(t.Context(), host.Question{Text: "Open up"}); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() {
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		var c httpapi.Changes
+		if err := json.Unmarshal([]byte(data), &c); err != nil || strings.Join(c.Topics, " ") != "runs sessions approvals" {
+			t.Errorf("it tells %q: %v", data, err)
+		}
+		return
+	}
+	t.Errorf("the stream ended: %v", lines.Err())
+}
+
+// TestPages serves the workbench beside the API: under the same names of this machine,
+// to those without a token, and never in the place of a route.
+func TestPages(t *testing.T) {
+	h, _, _ := serve(t)
+	c := guarded()
+	c.Pages = web.Files()
+	handler := httpapi.New(h, c)
+	for _, tt := range []struct {
+		method, path, host string
+		status             int
+		kind               string
+	}{
+		{http.MethodGet, "/", "127.0.0.1:8420", 200, "text/html; charset=utf-8"},
+		{http.MethodGet, "/runs/x", "localhost", 200, "text/html; charset=utf-8"},
+		{http.MethodHead, "/tools", "127.0.0.1:8420", 200, "text/html; charset=utf-8"},
+		{http.MethodGet, "/", "evil.example", 403, "application/problem+json"},
+		{http.MethodGet, "/api/v1/runs", "127.0.0.1:8420", 401, "application/problem+json"},
+		{http.MethodGet, "/api/v1/nothing", "127.0.0.1:8420", 401, "application/problem+json"},
+		{http.MethodPost, "/runs", "127.0.0.1:8420", 401, "application/problem+json"},
+	} {
+		req := httptest.NewRequest(tt.method, "http://"+tt.host+tt.path, nil)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, req)
+		if w.Code != tt.status || w.Header().Get("Content-Type") != tt.kind {
+			t.Errorf("%s %s of %s: %d %s, want %d %s", tt.method, tt.path, tt.host, w.Code, w.Header().Get("Content-Type"), tt.status, tt.kind)
+		}
+	}
+}
+
+// TestEditTheProject changes the arguments and rules of a tool, and a server, in a real
+// file: first as a plan, then for good, with the rest of the file kept.
+func TestEditTheProject(t *testing.T) {
+	h, _, _ := serve(t)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "tenon.yaml")
+	const before = "# mine\nversion: 1\nservers:\n  house: {command: x} # the house\n"
+	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := config.Options{Dir: dir, NoUser: true, LookupEnv: func(string) (string, bool) { return "", false }}
+	c := httpapi.Config{Edit: func(ctx context.Context, e config.Edits, write bool) (*config.Plan, error) {
+		p, err := config.PlanEdit(ctx, o, e)
+		if err == nil && write {
+			err = p.Write(ctx)
+		}
+		return p, err
+	}}
+	handler := httpapi.New(h, c)
+	ask := func(method, path, body string) (int, httpapi.Edited) {
+		t.Helper()
+		status, _, text := request(t, handler, method, path, "application/json", body)
+		var e httpapi.Edited
+		if err := json.Unmarshal([]byte(text), &e); err != nil {
+			t.Fatalf("%s %s: %d %s", method, path, status, text)
+		}
+		return status, e
+	}
+	file := func() string {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	const tool = "/api/v1/config/tools/house.pass"
+	const set = `{"arguments":[{"name":"who","type":"string","description":"Who: it is","required":true}],"policy":{"timeout":"5s","max_calls":3}`
+	if status, e := ask(http.MethodPut, tool, set+`,"dry_run":true}`); status != 200 || e.Written || e.Before != before || file() != before {
+		t.Errorf("a plan: %d %+v", status, e)
+	}
+	for body, want := range map[string]string{
+		`{"arguments":[{"name":"a"},{"name":"a"}]}`:          "there is an argument 'a' already",
+		`{"arguments":[{"name":" "}]}`:                       "no name",
+		`{"arguments":[{"name":"a","type":"text"}]}`:         "tools.pass.arguments[0].type",
+		`{"arguments":[],"policy":{"redact":"x"}}`:           "cannot be set here",
+		`{"arguments":[],"policy":{"timeout":true}}`:         "must be a text or a number",
+		`{"arguments":[],"policy":{"timeout":"soon"}}`:       "policy.timeout",
+		`{"arguments":[],"policy":{"approval":"sometimes"}}`: "policy.approval",
+		`{"arguments":[],"something":1}`:                     "something",
+	} {
+		if status, _, text := request(t, handler, http.MethodPut, tool, "application/json", body); status != 400 && status != 422 || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s, want %q", body, status, text, want)
+		}
+	}
+	want := before + "\ntools:\n  pass:\n    server: house\n    arguments:\n      - {name: who, type: string, description: \"Who: it is\", required: true}\n    policy: {max_calls: 3, timeout: \"5s\"}\n"
+	if status, e := ask(http.MethodPut, tool, set+`}`); status != 200 || !e.Written || e.After != want || file() != want {
+		t.Errorf("written: %d\n%s", status, file())
+	}
+	if status, _ := ask(http.MethodPut, "/api/v1/config/servers/more", `{"entry":{"command":"npx","args":["-y","x"]}}`); status != 200 || !strings.Contains(file(), "  more: {command: npx, args: [-y, x]}") && !strings.Contains(file(), "  more:\n    command: npx\n") {
+		t.Errorf("a server: %d\n%s", status, file())
+	}
+	if status, _ := ask(http.MethodDelete, "/api/v1/config/servers/more", ""); status != 200 || file() != want {
+		t.Errorf("a server removed: %d\n%s", status, file())
+	}
+	if status, _, _ := request(t, handler, http.MethodPut, "/api/v1/config/tools/house.nothing", "application/json", set+`}`); status != 404 {
+		t.Errorf("a tool that is not there: %d", status)
+	}
+	if status, _, text := request(t, httpapi.New(h, httpapi.Config{}), http.MethodPut, tool, "application/json", set+`}`); status != 400 || !strings.Contains(text, "cannot be changed from here") {
+		t.Errorf("without a file: %d %s", status, text)
+	}
+	if file() != want {
+		t.Errorf("a refused change has changed the file:\n%s", file())
+	}
+}

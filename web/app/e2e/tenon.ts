@@ -1,0 +1,140 @@
+// A project in a temporary folder with a `tenon serve` at work in it, and a browser that
+// has its token.
+
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import fs from "node:fs";
+import net from "node:net";
+import os from "node:os";
+import path from "node:path";
+import { type Browser, type Page, test as base, chromium, expect } from "@playwright/test";
+
+const root = path.resolve(import.meta.dirname, "../../..");
+
+function chromiumPath(): string {
+  const found = [process.env.TENON_CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((p) => p && fs.existsSync(p));
+  if (!found) throw new Error("no Chromium: install the distribution's, or name one in TENON_CHROMIUM");
+  return found;
+}
+
+let built: string | undefined;
+
+/** The program under test, built once: TENON_BIN names another one. */
+function program(): string {
+  if (process.env.TENON_BIN) return process.env.TENON_BIN;
+  if (!built) {
+    built = path.join(fs.mkdtempSync(path.join(os.tmpdir(), "tenon-bin-")), "tenon");
+    execFileSync("go", ["build", "-o", built, "./cmd/tenon"], { cwd: root, stdio: "inherit" });
+  }
+  return built;
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const s = net.createServer();
+    s.on("error", reject);
+    s.listen(0, "127.0.0.1", () => {
+      const { port } = s.address() as net.AddressInfo;
+      s.close(() => resolve(port));
+    });
+  });
+}
+
+export class Project {
+  readonly dir = fs.mkdtempSync(path.join(os.tmpdir(), "tenon-e2e-"));
+  readonly tenon = program();
+  url = "";
+  private served?: ChildProcess;
+  private log = "";
+
+  write(name: string, text: string): void {
+    fs.writeFileSync(path.join(this.dir, name), text);
+  }
+
+  read(name: string): string {
+    return fs.readFileSync(path.join(this.dir, name), "utf8");
+  }
+
+  /** Runs the command line in the project's folder and returns what it prints. */
+  run(...args: string[]): string {
+    return execFileSync(this.tenon, args, { cwd: this.dir, env: this.env(), encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+  }
+
+  private env(): NodeJS.ProcessEnv {
+    return { PATH: process.env.PATH, HOME: this.dir, TMPDIR: os.tmpdir() };
+  }
+
+  async serve(): Promise<void> {
+    const port = this.url ? new URL(this.url).port : await freePort();
+    this.url = `http://127.0.0.1:${port}`;
+    this.served = spawn(this.tenon, ["serve", "-c", "tenon.yaml", "--listen", `127.0.0.1:${port}`], { cwd: this.dir, env: this.env(), stdio: ["ignore", "ignore", "pipe"] });
+    this.served.stderr!.on("data", (b: Buffer) => (this.log += b.toString()));
+    for (let i = 0; i < 200; i++) {
+      if (this.served.exitCode !== null) throw new Error(`tenon serve ended:\n${this.log}`);
+      const ok = await fetch(`${this.url}/healthz`).then((r) => r.ok, () => false);
+      if (ok) return;
+      await new Promise((r) => setTimeout(r, 50));
+    }
+    throw new Error(`tenon serve does not answer:\n${this.log}`);
+  }
+
+  token(): string {
+    return this.read(".tenon/serve.token").trim();
+  }
+
+  stop(signal: NodeJS.Signals = "SIGTERM"): Promise<void> {
+    const p = this.served;
+    if (!p || p.exitCode !== null) return Promise.resolve();
+    this.served = undefined;
+    return new Promise((resolve) => {
+      p.on("exit", () => resolve());
+      p.kill(signal);
+    });
+  }
+
+  async end(): Promise<void> {
+    await this.stop();
+    fs.rmSync(this.dir, { recursive: true, force: true });
+  }
+}
+
+export interface Watched {
+  page: Page;
+  /** What the page did that it must not: errors, requests to elsewhere. */
+  wrong: string[];
+}
+
+/** Opens a page with the project's token; whatever it asks of others, or breaks, is noted. */
+export async function visit(browser: Browser, project: Project, at = "/", size = { width: 1200, height: 800 }): Promise<Watched> {
+  const context = await browser.newContext({ viewport: size });
+  const page = await context.newPage();
+  const wrong: string[] = [];
+  page.on("pageerror", (e) => wrong.push(`error: ${e.message}`));
+  page.on("console", (m) => {
+    if (m.type() === "error" && !m.text().startsWith("Failed to load resource")) wrong.push(`console: ${m.text()}`);
+  });
+  page.on("dialog", (d) => {
+    wrong.push(`dialog: ${d.message()}`);
+    void d.dismiss();
+  });
+  await context.route("**/*", (route) => {
+    const url = route.request().url();
+    if (!url.startsWith(project.url) && !/^(data|blob):/.test(url)) wrong.push(`request: ${url}`);
+    return route.continue();
+  });
+  await page.goto(`${project.url}${at}#token=${project.token()}`);
+  await expect(page.getByRole("navigation", { name: "Pages" })).toBeVisible();
+  return { page, wrong };
+}
+
+export const test = base.extend<object, { chrome: Browser }>({
+  chrome: [
+    async ({}, use) => {
+      const b = await chromium.launch({ executablePath: chromiumPath(), args: process.getuid?.() === 0 ? ["--no-sandbox"] : [] });
+      await use(b);
+      await b.close();
+    },
+    { scope: "worker" },
+  ],
+});
+
+export { expect };

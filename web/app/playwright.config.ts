@@ -1,0 +1,14 @@
+import { defineConfig } from "@playwright/test";
+
+// The tests drive real pages of a real `tenon serve` (see e2e/tenon.ts). The browser is
+// the system's: TENON_CHROMIUM names it, else the usual places are looked at.
+export default defineConfig({
+  testDir: "e2e",
+  outputDir: "test-results",
+  timeout: 60_000,
+  expect: { timeout: 10_000 },
+  workers: 1,
+  forbidOnly: !!process.env.CI,
+  reporter: [["list"], ["json", { outputFile: "../../testresults/workbench.json" }]],
+  use: { screenshot: "only-on-failure", trace: "off" },
+});

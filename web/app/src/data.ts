@@ -1,0 +1,68 @@
+// What pages read, through one cache. The server tells what has changed over one
+// stream (changes.ts), and what a page shows of it is read again: nothing polls.
+
+import { QueryClient, useQuery } from "@tanstack/react-query";
+import { Failure, type Page, get, isAuth } from "./api";
+import type { Approval, Run, ServerStatus, Session, Tool } from "./types";
+
+export const cache = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: Number.POSITIVE_INFINITY,
+      refetchOnWindowFocus: false,
+      retry: (n, e) => n < 2 && !isAuth(e) && e instanceof Failure && (e.status === 0 || e.status >= 500),
+    },
+  },
+});
+
+export interface Me {
+  principal: string;
+  owner: boolean;
+  version: string;
+  project?: string;
+  apis: string[];
+}
+
+export interface Agent {
+  name: string;
+  description?: string;
+  model?: string;
+  mode?: string;
+}
+
+export interface ModelInfo {
+  name: string;
+  provider?: string;
+  model?: string;
+}
+
+export interface Problems {
+  problems?: { server?: string; code: string; message: string }[];
+}
+
+const api = "/api/v1";
+const q = (o: Record<string, string | number | undefined>) => {
+  const s = new URLSearchParams();
+  for (const [k, v] of Object.entries(o)) if (v !== undefined && v !== "") s.set(k, String(v));
+  const text = s.toString();
+  return text ? `?${text}` : "";
+};
+
+export const useMe = () => useQuery({ queryKey: ["me"], queryFn: () => get<Me>(`${api}/me`) });
+export const useAgents = () => useQuery({ queryKey: ["agents"], queryFn: () => get<Page<Agent>>(`${api}/agents`) });
+export const useModels = () => useQuery({ queryKey: ["models"], queryFn: () => get<Page<ModelInfo>>(`${api}/models`) });
+export const useRuns = (f: { state?: string; session?: string; cursor?: string; limit?: number }) =>
+  useQuery({ queryKey: ["runs", f], queryFn: () => get<Page<Run>>(`${api}/runs${q(f)}`), placeholderData: (old) => old });
+export const useSessions = (limit = 50) =>
+  useQuery({ queryKey: ["sessions", limit], queryFn: () => get<Page<Session>>(`${api}/sessions${q({ limit })}`), placeholderData: (old) => old });
+export const useSession = (id: string) =>
+  useQuery({ queryKey: ["sessions", "one", id], queryFn: () => get<Session & { run_list: Run[] }>(`${api}/sessions/${encodeURIComponent(id)}`), enabled: !!id });
+export const useServers = () => useQuery({ queryKey: ["servers"], queryFn: () => get<Page<ServerStatus>>(`${api}/servers`) });
+export const useTools = (search = "") =>
+  useQuery({ queryKey: ["tools", search], queryFn: () => get<Page<Tool> & Problems>(`${api}/tools${q({ search })}`), placeholderData: (old) => old });
+export const useApprovals = () => useQuery({ queryKey: ["approvals"], queryFn: () => get<Page<Approval>>(`${api}/approvals`) });
+
+/** Reads again what the server says has changed. */
+export function invalidate(topics: string[]): void {
+  for (const t of topics) void cache.invalidateQueries({ queryKey: [t] });
+}

@@ -1,0 +1,91 @@
+import { expect, test } from "vitest";
+import { type Call, apply, applyAll, emptyView } from "./fold";
+import type { RunEvent } from "./types";
+
+let seq = 0;
+const at = (ms: number) => new Date(Date.UTC(2026, 0, 1) + ms).toISOString();
+const event = (kind: string, step: string, data: unknown, ms = seq * 10): RunEvent => ({ run: "run_1", seq: ++seq, time: at(ms), step, kind, attempt: 1, data });
+const live = (kind: string, step: string, data: unknown): RunEvent => ({ run: "run_1", seq: 0, time: at(0), step, kind, data });
+
+function journal(): RunEvent[] {
+  seq = 0;
+  return [
+    event("run", "", { run: { session: "ses_1" }, data: { agent: "default", model: "main", question: "why?" } }),
+    event("started", "1", { kind: "model" }),
+    event("model", "1", { message: { parts: [{ type: "text", text: "Let me see." }, { type: "tool_call" }] }, usage: { input_tokens: 10, output_tokens: 5 }, cost: 0.25 }),
+    event("proposed", "1.0", { name: "counter", arguments: { a: 1 } }),
+    event("decided", "1.0", { verdict: "ask", by: "policy", server: "demo", remote_name: "counter", arguments: { a: 1 } }),
+    event("decision", "1.0", { verdict: "allow", by: "ann", arguments: { a: 2 } }),
+    event("started", "1.0", { kind: "tool" }),
+    event("result", "1.0", { result: { content: [{ type: "text", text: "1" }] } }),
+    event("started", "2", { kind: "model" }),
+    event("model", "2", { message: { parts: [{ type: "text", text: "Because." }] }, usage: { input_tokens: 20, output_tokens: 3 }, cost: 0.5 }),
+    event("done", "", { state: "completed", stop_reason: "stop", answer: "Because." }),
+  ];
+}
+
+test("a whole run", () => {
+  const v = applyAll(emptyView(), journal());
+  expect(v).toMatchObject({ question: "why?", state: "completed", answer: "Because.", turns: 2, usage: { input_tokens: 30, output_tokens: 8 }, cost: 0.75 });
+  expect(v.items.map((i) => i.kind)).toEqual(["text", "call", "text"]);
+  expect(v.items[1]).toMatchObject({ status: "ok", server: "demo", by: "ann", arguments: { a: 2 }, attempts: 1 });
+  expect(v.spans.map((s) => [s.step, s.lane, s.outcome])).toEqual([["1", "model", "ok"], ["1.0", "wait", "ok"], ["1.0", "tool", "ok"], ["2", "model", "ok"]]);
+});
+
+test("events that come twice count once, in whatever portions they come", () => {
+  const all = journal();
+  const whole = applyAll(emptyView(), all);
+  for (let cut = 0; cut <= all.length; cut++) {
+    const some = applyAll(emptyView(), all.slice(0, cut));
+    expect(applyAll(some, all)).toEqual(whole);
+    expect(all.reduce(apply, some)).toEqual(whole);
+  }
+});
+
+test("folding changes no view that was handed out", () => {
+  let v = emptyView();
+  for (const e of journal()) {
+    const before = structuredClone(v);
+    const next = apply(v, e);
+    expect(v).toEqual(before);
+    v = next;
+  }
+});
+
+test("live text is replaced by the answer, and dropped at a reset", () => {
+  const all = journal();
+  let v = applyAll(emptyView(), all.slice(0, 2));
+  v = apply(apply(v, live("delta", "1", { kind: "text", text: "Let " })), live("delta", "1", { kind: "text", text: "me" }));
+  expect(v.items).toMatchObject([{ kind: "text", live: true, text: "Let me" }]);
+  expect(apply(v, live("reset", "1", {})).items).toEqual([]);
+  v = apply(v, all[2]!);
+  expect(v.items).toMatchObject([{ kind: "text", live: false, text: "Let me see." }]);
+});
+
+test("a call whose outcome is not known, a retry, a denial, a run that is stopped", () => {
+  const all = journal().slice(0, 7);
+  const unknown = apply(applyAll(emptyView(), all), event("unknown", "1.0", {}));
+  expect((unknown.items[1] as Call).status).toBe("unknown");
+  const retried = apply(applyAll(emptyView(), all), event("failed", "1.0", { retry: true, error: { code: "unreachable", message: "gone" } }));
+  expect((retried.items[1] as Call).status).toBe("proposed");
+  const denied = apply(applyAll(emptyView(), all.slice(0, 5)), event("decision", "1.0", { verdict: "deny", by: "ann", reason: "no" }));
+  expect(denied.items[1]).toMatchObject({ status: "denied", reason: "no" });
+  const stopped = apply(applyAll(emptyView(), all), event("done", "", { state: "cancelled", stop_reason: "cancelled" }));
+  expect(stopped).toMatchObject({ state: "cancelled" });
+  expect((stopped.items[1] as Call).status).toBe("stopped");
+  expect(stopped.spans.every((s) => s.end !== undefined)).toBe(true);
+});
+
+test("an event of a kind that is not known changes nothing but the number", () => {
+  const v = applyAll(emptyView(), journal());
+  expect(apply(v, event("from_the_future", "9", { a: 1 }))).toEqual({ ...v, seq: v.seq + 1 });
+});
+
+test("10,000 steps", () => {
+  seq = 0;
+  const all: RunEvent[] = [journal()[0]!];
+  for (let i = 1; i <= 10_000; i++) all.push(event("started", `${i}`, { kind: "model" }), event("model", `${i}`, { message: { parts: [{ type: "text", text: "x" }] } }));
+  const v = applyAll(emptyView(), all);
+  expect(v.turns).toBe(10_000);
+  expect(v.spans).toHaveLength(10_000);
+});

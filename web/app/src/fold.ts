@@ -1,0 +1,325 @@
+// A run as a page shows it, folded from the run's events. The same events always
+// give the same view, so a page that was away catches up by reading on.
+
+import type { ApiError, Asking, Run, RunEvent, RunState, ToolResult, Usage, Waiting } from "./types";
+
+export type CallStatus = "proposed" | "asking" | "running" | "ok" | "error" | "denied" | "invalid" | "unknown" | "stopped" | "question";
+
+/** A tool call of a turn. */
+export interface Call {
+  kind: "call";
+  step: string;
+  name: string;
+  server?: string;
+  remote?: string;
+  proposed?: unknown; // as the model wrote them
+  arguments?: unknown; // as they were decided and sent
+  status: CallStatus;
+  by?: string; // who decided
+  reason?: string;
+  child?: string; // the run of the agent that was called
+  attempts: number;
+  result?: ToolResult;
+  artifact?: string;
+  error?: ApiError;
+  started?: number; // ms since the epoch
+  ended?: number;
+  progress?: { progress: number; total?: number; message?: string };
+  source?: string; // cache
+}
+
+export interface Text {
+  kind: "text";
+  step: string;
+  text: string;
+  thinking: string;
+  live: boolean;
+  model?: string;
+  usage?: Usage;
+  cost?: number;
+}
+
+export interface Note {
+  kind: "note";
+  step: string;
+  tone: "info" | "warn" | "error";
+  text: string;
+  seq: number;
+}
+
+export interface Said {
+  kind: "said"; // by a person, into the running run
+  step: string;
+  text: string;
+  by?: string;
+}
+
+export type Item = Call | Text | Note | Said;
+
+/** One lane entry of the waterfall. */
+export interface Span {
+  step: string;
+  lane: "model" | "tool" | "wait" | "compact";
+  label: string;
+  start: number;
+  end?: number;
+  outcome: string;
+}
+
+export interface View {
+  id: string;
+  session: string;
+  agent: string;
+  model: string;
+  question: string;
+  state: RunState;
+  stop?: string;
+  answer?: string;
+  error?: ApiError;
+  created?: number;
+  ended?: number;
+  seq: number;
+  items: Item[];
+  spans: Span[];
+  usage: Usage;
+  cost?: number;
+  turns: number;
+  waiting: Waiting[];
+  live: number; // texts among the items that are still being said
+}
+
+export function emptyView(run?: Run): View {
+  return {
+    id: run?.id ?? "", session: run?.session ?? "", agent: run?.agent ?? "", model: run?.model ?? "",
+    question: run?.title ?? "", state: run?.state ?? "working", items: [], spans: [], seq: 0,
+    usage: { input_tokens: 0, output_tokens: 0 }, turns: 0, waiting: run?.waiting ?? [], live: 0,
+  };
+}
+
+/** Folds one event into a view and returns the new one; the old one stays as it was. */
+export function apply(v: View, e: RunEvent): View {
+  if (e.seq > 0 && e.seq <= v.seq) return v; // read twice
+  const next: View = { ...v, items: [...v.items], spans: [...v.spans], usage: { ...v.usage } };
+  if (e.seq > 0) next.seq = e.seq;
+  fold(next, e);
+  return next;
+}
+
+export function applyAll(v: View, events: RunEvent[]): View {
+  const next: View = { ...v, items: [...v.items], spans: [...v.spans], usage: { ...v.usage } };
+  for (const e of events) {
+    if (e.seq > 0 && e.seq <= next.seq) continue;
+    if (e.seq > 0) next.seq = e.seq;
+    fold(next, e);
+  }
+  return next;
+}
+
+const at = (e: RunEvent) => Date.parse(e.time);
+
+function fold(v: View, e: RunEvent): void {
+  const d = e.data ?? {};
+  const step = e.step ?? "";
+  switch (e.kind) {
+    case "run":
+      v.id = e.run;
+      v.session = d.run?.session ?? v.session;
+      v.agent = d.data?.agent ?? d.run?.agent ?? v.agent;
+      v.model = d.data?.model ?? v.model;
+      v.question = d.data?.question ?? d.run?.title ?? v.question;
+      v.created = at(e);
+      v.state = "working";
+      return;
+    case "started":
+      v.waiting = v.waiting.filter((w) => w.step !== step);
+      v.state = "working";
+      if (d.kind === "tool" || d.kind === "child" || d.kind === "handoff") {
+        changeCall(v, step, (c) => ({ ...c, status: "running", attempts: e.attempt ?? 1, started: c.started ?? at(e), ended: undefined }));
+        v.spans.push({ step, lane: "tool", label: label(v, step), start: at(e), outcome: "open" });
+      } else if (d.kind === "compact") {
+        v.spans.push({ step, lane: "compact", label: "compaction", start: at(e), outcome: "open" });
+      } else {
+        dropLive(v, step);
+        v.spans.push({ step, lane: "model", label: v.model, start: at(e), outcome: "open" });
+      }
+      return;
+    case "model": {
+      endSpan(v, step, at(e), "ok");
+      dropLive(v, step);
+      const parts: any[] = d.message?.parts ?? [];
+      const text = parts.filter((p) => p.type === "text").map((p) => p.text).join("");
+      const thinking = parts.filter((p) => p.type === "thinking").map((p) => p.text).join("");
+      v.turns++;
+      use(v, d);
+      v.items.push({ kind: "text", step, text, thinking, live: false, model: d.model, usage: d.usage, cost: d.cost });
+      return;
+    }
+    case "proposed":
+      v.items.push({ kind: "call", step, name: d.name, proposed: d.arguments ?? d.malformed, status: "proposed", attempts: 0 });
+      return;
+    case "decided": {
+      const status: CallStatus = d.verdict === "ask" ? "asking" : d.verdict === "deny" ? (d.by === "catalog" ? "invalid" : "denied") : "proposed";
+      changeCall(v, step, (c) => ({
+        ...c, status, by: d.by, reason: d.reason, server: d.server ?? c.server, remote: d.remote_name ?? c.remote,
+        arguments: d.arguments ?? c.proposed, child: d.kind === "agent" ? `${v.id}/${step}` : undefined,
+      }));
+      if (status === "asking") v.spans.push({ step, lane: "wait", label: label(v, step), start: at(e), outcome: "open" });
+      return;
+    }
+    case "decision":
+      v.waiting = v.waiting.filter((w) => w.step !== step);
+      endSpan(v, step, at(e), d.verdict === "deny" ? "denied" : "ok");
+      changeCall(v, step, (c) => ({
+        ...c, status: c.status === "asking" ? (d.verdict === "deny" ? "denied" : "proposed") : c.status,
+        by: d.by, reason: d.reason || c.reason, arguments: d.arguments ?? c.arguments,
+      }));
+      return;
+    case "result": {
+      endSpan(v, step, at(e), d.result?.isError ? "error" : "ok");
+      changeCall(v, step, (c) => ({
+        ...c, status: d.result?.isError ? "error" : "ok", result: d.result, artifact: d.whole?.id, source: d.source, ended: at(e), progress: undefined,
+      }));
+      if (d.spent) use(v, d.spent);
+      return;
+    }
+    case "failed":
+      endSpan(v, step, at(e), "error");
+      if (isCall(v, step)) {
+        changeCall(v, step, (c) => ({ ...c, status: d.retry ? "proposed" : "error", error: d.error, ended: at(e), progress: undefined }));
+      } else {
+        dropLive(v, step);
+        v.items.push({ kind: "note", step, tone: d.retry ? "warn" : "error", seq: e.seq,
+          text: (d.retry ? "The model did not answer and is asked again: " : "The model did not answer: ") + (d.error?.message ?? "") });
+      }
+      return;
+    case "unknown":
+      endSpan(v, step, at(e), "unknown");
+      changeCall(v, step, (c) => ({ ...c, status: "unknown", ended: at(e), progress: undefined }));
+      return;
+    case "interrupted":
+      endSpan(v, step, at(e), "interrupted");
+      dropLive(v, step);
+      v.items.push({ kind: "note", step, tone: "warn", seq: e.seq, text: `Step ${step} was cut off when its process died; it is done again.` });
+      return;
+    case "question":
+    case "input_required":
+      changeCall(v, step.split("/")[0]!, (c) => ({ ...c, status: "question" }));
+      if (e.kind === "input_required") {
+        endSpan(v, step, at(e), "ok");
+        use(v, d);
+      }
+      v.spans.push({ step, lane: "wait", label: label(v, step.split("/")[0]!), start: at(e), outcome: "open" });
+      return;
+    case "answer":
+      v.waiting = v.waiting.filter((w) => w.step !== step);
+      endSpan(v, step, at(e), "ok");
+      changeCall(v, step.split("/")[0]!, (c) => ({ ...c, status: "running" }));
+      use(v, d);
+      return;
+    case "expired":
+      v.waiting = v.waiting.filter((w) => w.step !== step);
+      endSpan(v, step, at(e), "expired");
+      changeCall(v, step.split("/")[0]!, (c) => (c.status === "asking" ? { ...c, status: "denied", by: "nobody", reason: d.reason || "nobody decided in time" } : c));
+      return;
+    case "message":
+      v.items.push({ kind: "said", step: String(e.seq), text: d.text ?? "", by: d.by });
+      return;
+    case "compacted":
+      endSpan(v, step, at(e), "ok");
+      use(v, d);
+      v.items.push({ kind: "note", step, tone: "info", seq: e.seq,
+        text: d.summary ? `Earlier messages were summed up (${d.why}).` : `Old tool results were left out (${d.why}).` });
+      return;
+    case "handoff":
+      endSpan(v, step, at(e), "ok");
+      changeCall(v, step, (c) => ({ ...c, status: "ok", ended: at(e) }));
+      v.agent = d.agent ?? v.agent;
+      v.model = d.model ?? v.model;
+      v.items.push({ kind: "note", step, tone: "info", seq: e.seq, text: `Agent ${d.agent} has taken over.` });
+      return;
+    case "cancel":
+      v.items.push({ kind: "note", step: "cancel", tone: "warn", seq: e.seq, text: "Stopped" + (d.by ? ` by ${d.by}` : "") + (d.reason ? `: ${d.reason}` : "") });
+      return;
+    case "retry":
+      v.state = "working";
+      v.stop = v.error = v.ended = undefined;
+      v.items.push({ kind: "note", step: "retry", tone: "info", seq: e.seq, text: "The failed run was taken up again." });
+      return;
+    case "done":
+      v.state = d.state;
+      v.stop = d.stop_reason;
+      v.answer = d.answer;
+      v.error = d.error;
+      v.ended = at(e);
+      v.waiting = [];
+      v.live = 0;
+      v.spans = v.spans.map((s) => (s.end === undefined ? { ...s, end: at(e), outcome: "stopped" } : s));
+      v.items = v.items.filter((i) => i.kind !== "text" || !i.live).map((i) =>
+        i.kind === "call" && ["proposed", "asking", "running", "question"].includes(i.status) ? { ...i, status: "stopped" } : i);
+      return;
+    // What follows is live: it is not in the journal.
+    case "delta": {
+      const last = v.items.findLastIndex((i) => i.kind === "text" && i.live && i.step === step);
+      const old = last >= 0 ? (v.items[last] as Text) : { kind: "text" as const, step, text: "", thinking: "", live: true };
+      const item = { ...old, [d.kind === "thinking" ? "thinking" : "text"]: (d.kind === "thinking" ? old.thinking : old.text) + (d.text ?? "") };
+      if (d.kind !== "text" && d.kind !== "thinking") return;
+      if (last >= 0) v.items[last] = item;
+      else {
+        v.items.push(item);
+        v.live++;
+      }
+      return;
+    }
+    case "reset":
+      dropLive(v, step);
+      return;
+    case "progress":
+      changeCall(v, step, (c) => ({ ...c, progress: d }));
+      return;
+    case "waiting":
+      v.waiting = Array.isArray(d) ? d : [];
+      v.state = "input_required";
+      for (const w of v.waiting) {
+        const asked = w.data as Asking | undefined;
+        changeCall(v, w.step.split("/")[0]!, (c) => ({ ...c, status: asked?.kind === "approval" ? "asking" : asked?.kind === "child" ? c.status : "question" }));
+      }
+      return;
+  }
+}
+
+function use(v: View, d: { usage?: Usage; cost?: number | null }): void {
+  if (d.usage) {
+    v.usage.input_tokens += d.usage.input_tokens ?? 0;
+    v.usage.output_tokens += d.usage.output_tokens ?? 0;
+  }
+  if (typeof d.cost === "number") v.cost = (v.cost ?? 0) + d.cost;
+}
+
+function changeCall(v: View, step: string, change: (c: Call) => Call): void {
+  const i = v.items.findLastIndex((x) => x.kind === "call" && x.step === step);
+  if (i >= 0) v.items[i] = change(v.items[i] as Call);
+}
+
+const isCall = (v: View, step: string) => v.items.some((i) => i.kind === "call" && i.step === step);
+
+function label(v: View, step: string): string {
+  const c = v.items.findLast((i) => i.kind === "call" && i.step === step) as Call | undefined;
+  return c ? (c.server ? `${c.server}.${c.remote ?? c.name}` : c.name) : step;
+}
+
+function dropLive(v: View, step: string): void {
+  if (v.live === 0) return;
+  const before = v.items.length;
+  v.items = v.items.filter((i) => !(i.kind === "text" && i.live && i.step === step));
+  v.live -= before - v.items.length;
+}
+
+/** The view without what is being said: a stream that is taken up says it again. */
+export function withoutLive(v: View): View {
+  return v.live === 0 ? v : { ...v, live: 0, items: v.items.filter((i) => i.kind !== "text" || !i.live) };
+}
+
+function endSpan(v: View, step: string, end: number, outcome: string): void {
+  const i = v.spans.findLastIndex((s) => s.step === step && s.end === undefined);
+  if (i >= 0) v.spans[i] = { ...v.spans[i]!, end, outcome };
+}

@@ -1,0 +1,21 @@
+import { QueryClientProvider } from "@tanstack/react-query";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { takeToken } from "./api";
+import { App } from "./app";
+import { cache } from "./data";
+import "./main.css";
+
+takeToken();
+window.addEventListener("hashchange", () => {
+  takeToken();
+  void cache.invalidateQueries();
+});
+
+createRoot(document.getElementById("root")!).render(
+  <StrictMode>
+    <QueryClientProvider client={cache}>
+      <App />
+    </QueryClientProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,129 @@
+// Markdown that a model wrote, as React elements and nothing else: there is no way
+// from the text to HTML. Pictures are shown as links, because the page loads nothing
+// from anywhere.
+
+import { Fragment, type ReactNode, memo } from "react";
+
+const maxText = 200_000; // beyond that it is shown as it is
+
+export const Markdown = memo(function Markdown({ text }: { text: string }) {
+  if (text.length > maxText) return <pre className="whitespace-pre-wrap break-words font-mono text-xs">{text}</pre>;
+  return <div className="prose break-words">{blocks(text.replace(/\r\n?/g, "\n").split("\n"))}</div>;
+});
+
+const item = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/;
+
+function blocks(lines: string[], depth = 0): ReactNode[] {
+  const out: ReactNode[] = [];
+  let i = 0;
+  const push = (n: ReactNode) => out.push(<Fragment key={out.length}>{n}</Fragment>);
+  while (i < lines.length) {
+    const line = lines[i]!;
+    const fence = /^\s{0,3}(`{3,}|~{3,})\s*([\w+-]*)/.exec(line);
+    if (fence) {
+      const body: string[] = [];
+      for (i++; i < lines.length && !lines[i]!.trim().startsWith(fence[1]!); i++) body.push(lines[i]!);
+      i++;
+      push(<pre tabIndex={0}><code>{body.join("\n")}</code></pre>);
+      continue;
+    }
+    const heading = /^(#{1,6})\s+(.*?)\s*#*$/.exec(line);
+    if (heading) {
+      const H = `h${Math.min(heading[1]!.length + 1, 4)}` as "h2";
+      push(<H>{inline(heading[2]!)}</H>);
+      i++;
+      continue;
+    }
+    if (/^\s*([-*_])(\s*\1){2,}\s*$/.test(line)) {
+      push(<hr />);
+      i++;
+      continue;
+    }
+    if (line.startsWith(">")) {
+      const body: string[] = [];
+      for (; i < lines.length && lines[i]!.startsWith(">"); i++) body.push(lines[i]!.replace(/^> ?/, ""));
+      push(<blockquote>{depth < 8 ? blocks(body, depth + 1) : body.join("\n")}</blockquote>);
+      continue;
+    }
+    const first = item.exec(line);
+    if (first) {
+      const ordered = /\d/.test(first[2]!);
+      const indent = first[1]!.length;
+      const entries: string[][] = [];
+      for (; i < lines.length; i++) {
+        const m = item.exec(lines[i]!);
+        if (m && m[1]!.length <= indent) entries.push([m[3]!]);
+        else if (lines[i]!.trim() === "" && item.test(lines[i + 1] ?? "")) continue;
+        else if (/^\s+\S/.test(lines[i]!)) entries.at(-1)!.push(lines[i]!.slice(Math.min(indent + 2, lines[i]!.search(/\S/))));
+        else break;
+      }
+      const list = entries.map((e, n) => (
+        <li key={n}>{e.length > 1 && depth < 8 ? blocks(e, depth + 1) : inline(e.join(" "))}</li>
+      ));
+      push(ordered ? <ol start={Number.parseInt(first[2]!, 10)}>{list}</ol> : <ul>{list}</ul>);
+      continue;
+    }
+    if (line.includes("|") && (lines[i + 1] ?? "").length < 1000 && /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/.test(lines[i + 1] ?? "")) {
+      const head = cells(line);
+      const rows: string[][] = [];
+      for (i += 2; i < lines.length && lines[i]!.includes("|"); i++) rows.push(cells(lines[i]!));
+      push(
+        <table>
+          <thead><tr>{head.map((c, n) => <th key={n}>{inline(c)}</th>)}</tr></thead>
+          <tbody>{rows.map((r, y) => <tr key={y}>{head.map((_, x) => <td key={x}>{inline(r[x] ?? "")}</td>)}</tr>)}</tbody>
+        </table>,
+      );
+      continue;
+    }
+    if (line.trim() === "") {
+      i++;
+      continue;
+    }
+    const body: string[] = [];
+    for (; i < lines.length && lines[i]!.trim() !== "" && (body.length === 0 || !/^(\s{0,3}(`{3,}|~{3,})|#{1,6}\s|>)/.test(lines[i]!) && !item.test(lines[i]!)); i++)
+      body.push(lines[i]!);
+    push(<p className="whitespace-pre-wrap">{inline(body.join("\n"))}</p>);
+  }
+  return out;
+}
+
+function cells(line: string): string[] {
+  return line.trim().replace(/^\|/, "").replace(/\|$/, "").split("|").map((c) => c.trim());
+}
+
+const token = /(`+)([\s\S]*?[^`])\1(?!`)|(\*\*|__)(?=\S)([\s\S]*?\S)\3|(?<![\w*])([*_])(?=\S)([\s\S]*?\S)\5(?!\w)|~~(?=\S)([\s\S]*?\S)~~|!?\[([^\]\n]{0,500})\]\(([^\s()]{1,2000})(?:\s+"[^"]*")?\)|(https?:\/\/[^\s<>()"'`]{1,2000}[^\s<>()"'`.,;:!?])/g;
+
+function inline(text: string, depth = 0): ReactNode[] {
+  const out: ReactNode[] = [];
+  let last = 0;
+  for (const m of text.matchAll(token)) {
+    if (m.index > last) out.push(text.slice(last, m.index));
+    last = m.index + m[0].length;
+    const key = out.length;
+    const deeper = (t: string) => (depth < 8 ? inline(t, depth + 1) : t);
+    if (m[2] !== undefined) out.push(<code key={key}>{m[2]}</code>);
+    else if (m[4] !== undefined) out.push(<strong key={key}>{deeper(m[4])}</strong>);
+    else if (m[6] !== undefined) out.push(<em key={key}>{deeper(m[6])}</em>);
+    else if (m[7] !== undefined) out.push(<s key={key}>{deeper(m[7])}</s>);
+    else if (m[9] !== undefined) out.push(<Link key={key} href={m[9]} text={m[8] || m[9]} />);
+    else if (m[10] !== undefined) out.push(<Link key={key} href={m[10]} text={m[10]} />);
+  }
+  if (last < text.length) out.push(text.slice(last));
+  return out;
+}
+
+/** A link to where it says, if that is the web; else its text. */
+export function Link({ href, text }: { href: string; text: string }) {
+  let url: URL | null = null;
+  try {
+    url = new URL(href);
+  } catch {
+    // not an absolute address
+  }
+  if (!url || !["http:", "https:", "mailto:"].includes(url.protocol)) return <>{text}</>;
+  return (
+    <a href={url.href} target="_blank" rel="noopener noreferrer nofollow" title={url.href}>
+      {text}
+    </a>
+  );
+}

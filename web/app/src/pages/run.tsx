@@ -1,0 +1,139 @@
+// One run, three views of its one history: over time, event by event, as JSON.
+
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useRef, useState } from "react";
+import { post } from "../api";
+import { ApprovalCard } from "../approval";
+import { CallCard } from "../callcard";
+import { useApprovals } from "../data";
+import type { Call } from "../fold";
+import { Markdown } from "../markdown";
+import { follower, useRun } from "../run";
+import { go, usePlace } from "../router";
+import type { RunEvent } from "../types";
+import { Ago, Button, ErrorBox, Json, Panel, State, To, count, cx, dollars, millis, path, visible } from "../ui";
+import { Waterfall } from "../waterfall";
+
+export default function RunPage({ id }: { id: string }) {
+  const followed = useRun(id);
+  const { view: v, events } = followed;
+  const { query } = usePlace();
+  const chosen = query.get("step") ?? "";
+  const [tab, setTab] = useState<"events" | "json">("events");
+  const [error, setError] = useState<unknown>();
+  const waiting = (useApprovals().data?.items ?? []).filter((a) => a.run === id || a.run.startsWith(`${id}/`));
+  const choose = (step: string) => go(step === chosen ? path("runs", id) : `${path("runs", id)}?step=${encodeURIComponent(step)}`, true);
+  const act = async (what: string, body: unknown = {}) => {
+    setError(undefined);
+    try {
+      await post(`/api/v1/runs/${encodeURIComponent(id)}/${what}`, body);
+      if (what === "resume") follower(id).again();
+    } catch (e) {
+      setError(e);
+    }
+  };
+  if (followed.link === "refused") return <ErrorBox error={new Error(followed.why)} />;
+  const call = v.items.findLast((i) => i.kind === "call" && i.step === chosen) as Call | undefined;
+  const ended = v.ended !== undefined;
+  return (
+    <div className="mx-auto flex max-w-6xl flex-col gap-3 p-3 md:p-5">
+      <header className="flex flex-wrap items-center gap-2">
+        <h1 className="min-w-0 flex-1 truncate text-lg font-semibold">{visible(v.question || id)}</h1>
+        <State state={v.state} />
+        {!ended && <Button tone="danger" onClick={() => void act("cancel", { reason: "stopped in the workbench" })}>Cancel</Button>}
+        {(v.state === "failed" || (v.state !== "completed" && v.state !== "cancelled")) && <Button onClick={() => void act("resume")}>Resume</Button>}
+        {v.session && <Button onClick={() => go(path("sessions", v.session))}>Conversation</Button>}
+      </header>
+      {error !== undefined && <ErrorBox error={error} />}
+      {followed.link === "lost" && <p role="status" className="text-sm text-warn">Not up to date since <Ago time={followed.since} />; it is tried again.</p>}
+      <dl className="grid grid-cols-2 gap-x-4 gap-y-1 text-sm sm:grid-cols-4 lg:grid-cols-8">
+        <Fact name="Agent">{visible(v.agent)}</Fact>
+        <Fact name="Model">{visible(v.model)}</Fact>
+        <Fact name="Begun"><Ago time={v.created} /></Fact>
+        <Fact name="Took">{v.created ? millis((v.ended ?? Date.now()) - v.created) : ""}</Fact>
+        <Fact name="Turns">{v.turns}</Fact>
+        <Fact name="Tokens">{count(v.usage.input_tokens)} + {count(v.usage.output_tokens)}</Fact>
+        <Fact name="Cost">{dollars(v.cost) || "not known"}</Fact>
+        <Fact name="End">{v.stop?.replaceAll("_", " ") ?? "not yet"}</Fact>
+      </dl>
+      {waiting.map((a) => <ApprovalCard key={a.id} approval={a} />)}
+      {v.error && <ErrorBox error={new Error(v.error.message)} />}
+      {v.answer && <Panel title="Answer"><div className="p-3"><Markdown text={visible(v.answer)} /></div></Panel>}
+      <Panel><Waterfall view={v} chosen={chosen} onChoose={choose} /></Panel>
+      {call && <CallCard key={call.step} call={call} run={id} open />}
+      <Panel
+        title="History"
+        actions={
+          <>
+            {chosen && <Button tone="quiet" onClick={() => choose(chosen)}>all steps</Button>}
+            <div role="tablist" aria-label="History as" className="flex gap-1">
+              {(["events", "json"] as const).map((t) => <Button key={t} role="tab" aria-selected={t === tab} tone="quiet" className={cx(t === tab && "bg-sunk text-ink")} onClick={() => setTab(t)}>{t === "json" ? "JSON" : "Events"}</Button>)}
+            </div>
+          </>
+        }>
+        <History events={chosen ? events.filter((e) => e.step === chosen || e.step?.startsWith(`${chosen}/`)) : events} json={tab === "json"} begin={v.created ?? 0} />
+      </Panel>
+      <p className="text-xs text-dim">
+        <span className="font-mono">{id}</span> · <code className="font-mono">tenon runs show {id}</code>
+        {v.id.includes("/") && <> · called by <To to={path("runs", v.id.slice(0, v.id.lastIndexOf("/")))}>another run</To></>}
+      </p>
+    </div>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: React.ReactNode }) {
+  return <div className="min-w-0"><dt className="text-xs text-dim">{name}</dt><dd className="truncate">{children}</dd></div>;
+}
+
+function History({ events, json, begin }: { events: RunEvent[]; json: boolean; begin: number }) {
+  const box = useRef<HTMLDivElement>(null);
+  const [open, setOpen] = useState<number>();
+  const rows = useVirtualizer({ count: events.length, getScrollElement: () => box.current, estimateSize: () => 26, overscan: 15, getItemKey: (i) => events[i]!.seq });
+  useEffect(() => setOpen(undefined), [json]);
+  return (
+    <div ref={box} tabIndex={0} role="region" aria-label="Events" className="max-h-[60vh] overflow-auto">
+      <ol style={{ height: rows.getTotalSize() }} className="relative">
+        {rows.getVirtualItems().map((r) => {
+          const e = events[r.index]!;
+          return (
+            <li key={r.key} data-index={r.index} ref={rows.measureElement} className="absolute inset-x-0 border-b border-line" style={{ transform: `translateY(${r.start}px)` }}>
+              {json ? (
+                <pre className="overflow-x-auto px-3 py-1 font-mono text-xs whitespace-pre-wrap break-all">{visible(short(JSON.stringify(e)))}</pre>
+              ) : (
+                <>
+                  <button type="button" aria-expanded={open === e.seq} onClick={() => setOpen(open === e.seq ? undefined : e.seq)} className="flex w-full items-center gap-3 px-3 py-1 text-left text-xs hover:bg-sunk">
+                    <span className="w-10 shrink-0 text-right text-dim">{e.seq}</span>
+                    <span className="w-16 shrink-0 text-right text-dim">{begin ? `+${millis(Date.parse(e.time) - begin)}` : ""}</span>
+                    <span className="w-12 shrink-0 font-mono">{e.step}</span>
+                    <span className="w-28 shrink-0 font-medium">{e.kind}</span>
+                    <span className="min-w-0 truncate font-mono text-dim">{visible(gist(e))}</span>
+                  </button>
+                  {open === e.seq && <div className="px-3 pb-2"><Json value={e.data} /></div>}
+                </>
+              )}
+            </li>
+          );
+        })}
+      </ol>
+    </div>
+  );
+}
+
+const short = (t: string) => (t.length > 20_000 ? `${t.slice(0, 20_000)}… (${count(t.length)} characters)` : t);
+
+/** What an event says, in a line. */
+function gist(e: RunEvent): string {
+  const d = e.data ?? {};
+  switch (e.kind) {
+    case "proposed": return `${d.name} ${short(JSON.stringify(d.arguments ?? d.malformed ?? {})).slice(0, 200)}`;
+    case "decided": case "decision": return [d.verdict, d.by && `by ${d.by}`, d.reason].filter(Boolean).join(", ");
+    case "result": return (d.result?.content ?? []).map((c: { type: string; text?: string }) => c.text?.slice(0, 200) ?? c.type).join(" ");
+    case "model": return (d.message?.parts ?? []).map((p: { type: string; text?: string; call?: { name: string } }) => p.text?.slice(0, 200) ?? p.call?.name ?? "").filter(Boolean).join(" ");
+    case "failed": return d.error?.message ?? "";
+    case "done": return `${d.state}, ${d.stop_reason}`;
+    case "message": return d.text ?? "";
+    case "started": return d.kind ?? "";
+    case "run": return d.data?.question ?? "";
+  }
+  return "";
+}

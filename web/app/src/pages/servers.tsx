@@ -1,0 +1,123 @@
+// The servers as they are: state, why, since when; and what can be done about it.
+
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { get, post, type Page } from "../api";
+import { AddServer, RemoveServer } from "../serveredit";
+import { invalidate, useMe, useServers } from "../data";
+import type { ServerStatus } from "../types";
+import { Ago, Badge, Button, Dialog, Empty, ErrorBox, Json, State, To, millis, path, visible } from "../ui";
+
+export default function Servers({ name }: { name: string }) {
+  const list = useServers();
+  const items = list.data?.items ?? [];
+  const owner = useMe().data?.owner;
+  const [adding, setAdding] = useState(false);
+  const shown = name ? items.filter((s) => s.name === name) : items;
+  return (
+    <div className="mx-auto flex max-w-5xl flex-col gap-3 p-3 md:p-5">
+      <header className="flex items-center gap-3">
+        <h1 className="text-lg font-semibold">Servers</h1>
+        {name && <To to="/servers">all servers</To>}
+        {owner && !name && <Button className="ml-auto" onClick={() => setAdding(true)}>Add a server</Button>}
+      </header>
+      {list.isError && <ErrorBox error={list.error} retry={() => void list.refetch()} />}
+      {list.data && shown.length === 0 && <Empty>{name ? `There is no server ${name}.` : <>No server is configured yet: <code className="font-mono">tenon servers add NAME -- COMMAND</code></>}</Empty>}
+      <ul className="grid gap-3 md:grid-cols-2">
+        {shown.map((s) => <li key={s.name} className={name ? "md:col-span-2" : ""}><Card server={s} whole={!!name} /></li>)}
+      </ul>
+      {adding && <AddServer onClose={() => setAdding(false)} />}
+    </div>
+  );
+}
+
+function Card({ server: s, whole }: { server: ServerStatus; whole: boolean }) {
+  const owner = useMe().data?.owner;
+  const [busy, setBusy] = useState("");
+  const [error, setError] = useState<unknown>();
+  const [logs, setLogs] = useState(false);
+  const [removing, setRemoving] = useState(false);
+  const act = async (what: string) => {
+    setBusy(what);
+    setError(undefined);
+    try {
+      const r = await post<{ url?: string }>(`/api/v1/servers/${encodeURIComponent(s.name)}/${what}`);
+      if (what === "login" && r.url) window.open(r.url, "_blank", "noopener,noreferrer");
+      invalidate(["servers", "tools"]);
+    } catch (e) {
+      setError(e);
+      invalidate(["servers"]);
+    } finally {
+      setBusy("");
+    }
+  };
+  return (
+    <article aria-label={`Server ${s.name}`} data-server={s.name} className="flex h-full flex-col rounded-lg border border-line bg-panel">
+      <header className="flex flex-wrap items-center gap-2 px-3 pt-2.5">
+        <h2 className="font-semibold"><To to={path("servers", s.name)} className="text-ink hover:underline">{visible(s.title || s.name)}</To></h2>
+        <State state={s.state} />
+        <Badge>{s.found || s.transport}</Badge>
+        {s.protocol && <Badge title="the revision of the protocol that was agreed on">{s.protocol}</Badge>}
+        {s.since && !s.since.startsWith("0001") && <span className="ml-auto text-xs text-dim">since <Ago time={s.since} /></span>}
+      </header>
+      <div className="flex flex-1 flex-col gap-1.5 px-3 py-2 text-sm">
+        <p className="truncate font-mono text-xs text-dim" title={visible(s.target)}>{visible(s.target)}</p>
+        <p className="text-xs text-dim">
+          {s.tools >= 0 ? <To to={`/tools?server=${encodeURIComponent(s.name)}`}>{s.tools} tools</To> : "tools not asked for yet"}
+          {s.server && ` · ${visible(s.server)}`}
+          {` · ${s.state === "ready" ? "connected" : "tried"} ${s.starts} ${s.starts === 1 ? "time" : "times"}`}{s.restarts > 0 && `, ${s.restarts} after a loss`}
+        </p>
+        {s.error && (
+          <p role="alert" className="rounded bg-bad-ground px-2 py-1 text-sm break-words text-bad">{visible(s.error.message)}
+            {s.retry_at && !s.retry_at.startsWith("0001") && <span className="block text-xs">tried again {new Date(s.retry_at).toLocaleTimeString()}</span>}
+          </p>
+        )}
+        {s.phases && s.phases.length > 0 && <Phases phases={s.phases} />}
+        {error !== undefined && <ErrorBox error={error} />}
+      </div>
+      {owner && (
+        <footer className="flex flex-wrap gap-1.5 border-t border-line px-3 py-1.5">
+          <Button disabled={!!busy || s.state === "disabled"} onClick={() => void act("restart")}>{busy === "restart" ? "Connecting…" : s.starts ? "Restart" : "Connect"}</Button>
+          {s.state === "disabled" ? <Button disabled={!!busy} onClick={() => void act("enable")}>Enable</Button> : <Button disabled={!!busy} onClick={() => void act("disable")}>Disable</Button>}
+          {s.state.startsWith("auth") && <Button tone="primary" disabled={!!busy} onClick={() => void act("login")}>Log in</Button>}
+          {whole ? <Button tone="danger" className="ml-auto" onClick={() => setRemoving(true)}>Remove</Button> : <Button tone="quiet" className="ml-auto" onClick={() => setLogs(true)}>Log</Button>}
+        </footer>
+      )}
+      {whole && owner && <div className="border-t border-line"><Logs name={s.name} /></div>}
+      {whole && <details className="border-t border-line px-3 py-2 text-sm"><summary>All that is known</summary><Json value={s} /></details>}
+      {removing && <RemoveServer name={s.name} onClose={() => setRemoving(false)} />}
+      {logs && <Dialog wide title={`Log of ${s.name}`} onClose={() => setLogs(false)}><Logs name={s.name} /></Dialog>}
+    </article>
+  );
+}
+
+function Phases({ phases }: { phases: { name: string; duration_ms: number }[] }) {
+  const all = Math.max(1, phases.reduce((n, p) => n + p.duration_ms, 0));
+  const tones = ["bg-accent", "bg-violet", "bg-ok", "bg-warn"];
+  return (
+    <div title={phases.map((p) => `${p.name} ${millis(p.duration_ms)}`).join(", ")}>
+      <div className="flex h-1.5 overflow-hidden rounded bg-sunk">{phases.map((p, i) => <span key={p.name} className={tones[i % tones.length]} style={{ width: `${(100 * p.duration_ms) / all}%` }} />)}</div>
+      <p className="text-xs text-dim">{phases.map((p) => `${p.name} ${millis(p.duration_ms)}`).join(" · ")}</p>
+    </div>
+  );
+}
+
+interface LogLine {
+  time: string;
+  kind: string;
+  text: string;
+}
+
+function Logs({ name }: { name: string }) {
+  const list = useQuery({ queryKey: ["servers", "logs", name], queryFn: () => get<Page<LogLine>>(`/api/v1/servers/${encodeURIComponent(name)}/logs?lines=500`), staleTime: 0 });
+  if (list.isError) return <ErrorBox error={list.error} />;
+  const lines = list.data?.items ?? [];
+  if (list.data && lines.length === 0) return <Empty>It has said nothing.</Empty>;
+  return (
+    <ol tabIndex={0} aria-label="Log" className="max-h-80 overflow-auto p-2 font-mono text-xs">
+      {lines.map((l, i) => (
+        <li key={i} className="flex gap-2"><span className="shrink-0 text-dim">{new Date(l.time).toLocaleTimeString()}</span><span className={l.kind === "error" ? "text-bad" : l.kind === "state" ? "text-accent" : ""}>{visible(l.text)}</span></li>
+      ))}
+    </ol>
+  );
+}

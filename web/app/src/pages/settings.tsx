@@ -1,0 +1,89 @@
+// The configuration as it holds, without its secrets; models; the grants that were
+// given for good.
+
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { get, post, setToken, type Page } from "../api";
+import { cache, invalidate, useMe, useModels } from "../data";
+import { toggleTheme } from "../palette";
+import { Ago, Button, Empty, ErrorBox, Json, Panel, millis, visible } from "../ui";
+
+export default function Settings() {
+  const me = useMe().data;
+  return (
+    <div className="mx-auto flex max-w-4xl flex-col gap-3 p-3 md:p-5">
+      <header className="flex flex-wrap items-center gap-2">
+        <h1 className="text-lg font-semibold">Settings</h1>
+        <span className="text-sm text-dim">{me?.principal}{me?.owner ? ", owner" : ""} · tenon {me?.version}</span>
+        <Button className="ml-auto" onClick={toggleTheme}>Dark or light</Button>
+        <Button onClick={() => { setToken(""); void cache.resetQueries(); }}>Sign out</Button>
+      </header>
+      <Models />
+      <Grants />
+      {me?.owner && <Config />}
+    </div>
+  );
+}
+
+function Models() {
+  const models = useModels();
+  const owner = useMe().data?.owner;
+  const [tests, setTests] = useState<Record<string, unknown>>({});
+  const test = async (name: string) => {
+    setTests((t) => ({ ...t, [name]: "…" }));
+    const r = await post<{ error?: { message: string }; duration_ms?: number }>("/api/v1/models/test", { name }).catch((e: Error) => ({ error: { message: e.message }, duration_ms: undefined }));
+    setTests((t) => ({ ...t, [name]: r.error ? `✕ ${r.error.message}` : `✓ ${millis(r.duration_ms)}` }));
+  };
+  return (
+    <Panel title="Models">
+      {models.isError && <ErrorBox error={models.error} />}
+      {models.data?.items.length === 0 && <Empty>No model is configured or found.</Empty>}
+      <ul className="divide-y divide-line">
+        {(models.data?.items ?? []).map((m) => (
+          <li key={m.name} className="flex flex-wrap items-center gap-2 px-3 py-1.5 text-sm">
+            <span className="font-mono text-xs">{visible(m.name)}</span><span className="text-xs text-dim">{visible([m.provider, m.model].filter(Boolean).join("/"))}</span>
+            <span role="status" className="min-w-0 break-words text-xs text-dim">{visible(String(tests[m.name] ?? ""))}</span>
+            {owner && <Button className="ml-auto" onClick={() => void test(m.name)}>Test</Button>}
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+interface Grant {
+  server: string;
+  remote_name: string;
+  by: string;
+  created: string;
+}
+
+function Grants() {
+  const list = useQuery({ queryKey: ["approvals", "grants"], queryFn: () => get<Page<Grant>>("/api/v1/grants") });
+  const [error, setError] = useState<unknown>();
+  return (
+    <Panel title="Tools that are always allowed">
+      {list.isError && <ErrorBox error={list.error} />}
+      {error !== undefined && <ErrorBox error={error} />}
+      {list.data?.items.length === 0 && <p className="p-3 text-sm text-dim">None.</p>}
+      <ul className="divide-y divide-line">
+        {(list.data?.items ?? []).map((g) => (
+          <li key={`${g.server} ${g.remote_name}`} className="flex items-center gap-2 px-3 py-1.5 text-sm">
+            <span className="font-mono text-xs">{visible(`${g.server}.${g.remote_name}`)}</span><span className="text-xs text-dim">by {visible(g.by)}, <Ago time={g.created} /></span>
+            <Button tone="danger" className="ml-auto" onClick={() => post("/api/v1/grants/revoke", { server: g.server, remote_name: g.remote_name }).then(() => invalidate(["approvals"]), setError)}>Take back</Button>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+function Config() {
+  const c = useQuery({ queryKey: ["config"], queryFn: () => get<unknown>("/api/v1/config") });
+  return (
+    <Panel title="Configuration, without secrets">
+      {c.isError && <ErrorBox error={c.error} />}
+      <div className="p-3">{c.data !== undefined && <Json value={c.data} />}</div>
+    </Panel>
+  );
+}

@@ -1,0 +1,107 @@
+import { renderToStaticMarkup } from "react-dom/server";
+import { createElement } from "react";
+import { describe, expect, test } from "vitest";
+import { diff } from "./diff";
+import { Markdown } from "./markdown";
+import { initial, problems, shapeOf } from "./schema";
+import { entriesOf, words } from "./serveredit";
+import { Parser } from "./stream";
+import { visible } from "./ui";
+
+const html = (text: string) => renderToStaticMarkup(createElement(Markdown, { text }));
+
+describe("server-sent events", () => {
+  const text = ": hello\r\n\r\nid: 1\ndata: a\ndata:b\n\nevent: live\r\ndata: {\"x\":1}\r\rid: 3\ndata\n\ndata: never ended\n";
+  const want = [
+    { id: "1", type: "message", data: "a\nb" },
+    { id: "1", type: "live", data: '{"x":1}' },
+    { id: "3", type: "message", data: "" },
+  ];
+  test("whole, and split anywhere", () => {
+    expect(new Parser().push(text)).toEqual(want);
+    for (let i = 0; i <= text.length; i++) {
+      const p = new Parser();
+      expect([...p.push(text.slice(0, i)), ...p.push(text.slice(i))]).toEqual(want);
+    }
+    const p = new Parser();
+    expect([...text].flatMap((c) => p.push(c))).toEqual(want);
+  });
+});
+
+describe("markdown", () => {
+  test.each([
+    ["**a** *b* `c` ~~d~~", "<strong>a</strong> <em>b</em> <code>c</code> <s>d</s>"],
+    ["# Title", "<h2>Title</h2>"],
+    ["- a\n- b\n  - c", "<ul><li>a</li>"],
+    ["3. a\n4. b", '<ol start="3"><li>a</li><li>b</li></ol>'],
+    ["```js\n<b>\n```", "<pre tabindex=\"0\"><code>&lt;b&gt;</code></pre>"],
+    ["| a | b |\n| --- | :-: |\n| 1 | 2 |", "<td>1</td><td>2</td>"],
+    ["snake_case_name and 2*3*4", "snake_case_name and 2*3*4"],
+    ["[x](https://example.com/a?b=c)", 'href="https://example.com/a?b=c"'],
+    ["> a\n> b", "<blockquote>"],
+  ])("%j", (text, want) => expect(html(text)).toContain(want));
+
+  test.each(["[x](javascript:alert(1))", "[x](data:text/html,<script>)", "<img src=x onerror=alert(1)>", "![x](https://evil.example/p.png)", "<script>alert(1)</script>", "[x](vbscript:x)", "[x](//evil.example)", "<a href='javascript:1'>x</a>"])("%j makes no markup", (text) => {
+    const out = html(text);
+    expect(out).not.toMatch(/<(img|script|iframe|object|style|svg)/i);
+    for (const [, href] of out.matchAll(/href="([^"]*)"/g)) expect(href).toMatch(/^https?:/);
+  });
+
+  test("hostile sizes end", () => {
+    for (const text of ["*".repeat(20_000), "[".repeat(20_000), "> ".repeat(5_000) + "x", "`".repeat(20_000), "_a".repeat(20_000), `${"  - a\n".repeat(3_000)}`, "|".repeat(20_000), "(".repeat(20_000)]) {
+      expect(html(text).length).toBeGreaterThan(0);
+    }
+  });
+});
+
+test("what cannot be seen is shown", () => {
+  expect(visible("a\u202eb\u200b\u0007c\u{e0041}")).toBe("a\\u{202e}b\\u{200b}\\u{7}c\\u{e0041}");
+  expect(visible("tab\tline\n")).toBe("tab\tline\n");
+});
+
+describe("schemas", () => {
+  test("shapes", () => {
+    expect(shapeOf({ type: "string", enum: ["a"] })).toBe("choice");
+    expect(shapeOf({ type: ["null", "integer"] })).toBe("number");
+    expect(shapeOf({ type: "array", items: { type: "string" } })).toBe("list");
+    expect(shapeOf({ type: "array", items: { type: "object" } })).toBe("json");
+    expect(shapeOf({})).toBe("json");
+    expect(shapeOf({ oneOf: [{ const: 1, title: "one" }, { const: 2 }] })).toBe("choice");
+  });
+  const schema = { type: "object", properties: { a: { type: "integer", minimum: 1 }, b: { type: "string", default: "x" }, c: { type: "object", properties: { d: { type: "boolean" } }, required: ["d"] } }, required: ["a"] };
+  test("begin with the defaults and nothing else", () => expect(initial(schema)).toEqual({ b: "x" }));
+  test.each([
+    [{}, { "/a": "is required" }],
+    [{ a: 0 }, { "/a": "at least 1" }],
+    [{ a: 1.5 }, { "/a": "a whole number is needed" }],
+    [{ a: 1, c: {} }, { "/c/d": "is required" }],
+    [{ a: 1, b: 2 }, { "/b": "a text is needed" }],
+    [{ a: 1 }, {}],
+    ["x", { "": "an object is needed" }],
+  ])("%j", (v, want) => expect(problems(schema, v)).toEqual(want));
+});
+
+describe("differences", () => {
+  const marks = (a: string, b: string) => diff(a, b).map((l) => l.mark + l.text);
+  test("none", () => expect(marks("a\nb\n", "a\nb\n")).toEqual([]));
+  test("of an empty file", () => expect(marks("", "a\n")).toEqual(["+a"]));
+  test("with what stands around", () => expect(marks("1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\nx\n6\n7\n8\n9\n")).toEqual(["@…", " 2", " 3", " 4", "-5", "+x", " 6", " 7", " 8"]));
+  test("two apart", () => expect(marks("a\nb\nc\nd\n", "a\nB\nc\nD\n")).toEqual([" a", "-b", "+B", " c", "-d", "+D"]));
+});
+
+describe("servers that are pasted", () => {
+  const entry = { command: "npx", args: ["x"] };
+  test.each([
+    [JSON.stringify({ mcpServers: { a: entry } }), ""],
+    [JSON.stringify({ servers: { a: entry } }), ""],
+    [JSON.stringify({ mcp: { servers: { a: entry } } }), ""],
+    [JSON.stringify({ a: entry }), ""],
+    [`"a": ${JSON.stringify(entry)},`, ""],
+    [JSON.stringify(entry), "a"],
+  ])("%j", (text, name) => expect(entriesOf(text, name)).toEqual({ a: entry }));
+  test.each([["[1]"], ["{}"], ["{"], [JSON.stringify(entry)]])("%j is refused", (text) => expect(() => entriesOf(text, "")).toThrow());
+  test("command lines", () => {
+    expect(words(`npx -y "a b" 'c "d"' e\\ f "g\\"h" ''`)).toEqual(["npx", "-y", "a b", 'c "d"', "e f", 'g"h', ""]);
+    expect(() => words("a 'b")).toThrow("not closed");
+  });
+});

@@ -1,0 +1,111 @@
+// A run that a page follows: its journal so far, then each event as it comes.
+
+import { useEffect, useState, useSyncExternalStore } from "react";
+import { type View, applyAll, emptyView, withoutLive } from "./fold";
+import { type Link, follow } from "./stream";
+import type { RunEvent } from "./types";
+
+interface Followed {
+  view: View;
+  events: RunEvent[]; // of the journal
+  link: Link;
+  why?: string;
+  since: number; // when the link last changed
+  caughtUp: boolean;
+}
+
+class Follower {
+  state: Followed;
+  private listeners = new Set<() => void>();
+  private stop?: () => void;
+  private users = 0;
+
+  constructor(private id: string) {
+    this.state = { view: { ...emptyView(), id }, events: [], link: "connecting", since: Date.now(), caughtUp: false };
+  }
+
+  use(): () => void {
+    this.users++;
+    this.stop ??= follow({
+      path: `/api/v1/runs/${encodeURIComponent(this.id)}/events`,
+      after: this.state.view.seq ? String(this.state.view.seq) : "",
+      onMessages: (messages) => {
+        const events: RunEvent[] = [];
+        let problem = "";
+        for (const m of messages) {
+          if (m.type === "problem") problem = (JSON.parse(m.data) as { detail?: string }).detail ?? m.data;
+          else events.push(JSON.parse(m.data) as RunEvent);
+        }
+        const view = applyAll(this.state.view, events);
+        const kept = events.filter((e) => e.seq > this.state.view.seq);
+        this.set({ ...this.state, view, events: kept.length ? [...this.state.events, ...kept] : this.state.events, caughtUp: true, why: problem || this.state.why });
+      },
+      onLink: (link, why) => {
+        this.set({ ...this.state, link, why, since: Date.now(), caughtUp: this.state.caughtUp || link === "ended" });
+        // What was said live before the connection broke may be told again.
+        if (link === "open") this.set({ ...this.state, view: withoutLive(this.state.view) });
+      },
+    });
+    return () => {
+      if (--this.users > 0) return;
+      setTimeout(() => {
+        if (this.users > 0) return;
+        this.stop?.();
+        this.stop = undefined;
+        if (!this.state.view.ended) followers.delete(this.id);
+      }, 1000);
+    };
+  }
+
+  /** Reads on after somebody took the run up again. */
+  again(): void {
+    this.stop?.();
+    this.stop = undefined;
+    if (this.users > 0) {
+      this.users--;
+      this.use();
+    }
+  }
+
+  wake(): void {
+    if (this.users > 0 && this.state.link === "ended" && this.state.view.ended === undefined) this.again();
+  }
+
+  subscribe = (l: () => void) => {
+    this.listeners.add(l);
+    return () => this.listeners.delete(l);
+  };
+
+  private set(s: Followed): void {
+    this.state = s;
+    for (const l of this.listeners) l();
+  }
+}
+
+/** Follows again the runs that had come to rest, and are on a page: one may have gone on. */
+export function wakeAll(): void {
+  for (const f of followers.values()) f.wake();
+}
+
+const followers = new Map<string, Follower>();
+const maxKept = 30;
+
+export function follower(id: string): Follower {
+  let f = followers.get(id);
+  if (!f) {
+    if (followers.size >= maxKept) followers.delete(followers.keys().next().value!);
+    followers.set(id, (f = new Follower(id)));
+  }
+  return f;
+}
+
+/** Follows a run for as long as the component is on the page. */
+export function useRun(id: string): Followed {
+  const [f, setF] = useState(() => follower(id));
+  useEffect(() => {
+    const mine = follower(id);
+    setF(mine);
+    return mine.use();
+  }, [id]);
+  return useSyncExternalStore(f.subscribe, () => f.state);
+}

@@ -1,0 +1,85 @@
+// One run within a conversation: what was asked, what was done about it, the answer.
+
+import { memo, useState } from "react";
+import { ApprovalCard } from "./approval";
+import { CallCard } from "./callcard";
+import { useApprovals } from "./data";
+import type { Item, Text as TextItem } from "./fold";
+import { Markdown } from "./markdown";
+import { useRun } from "./run";
+import type { Approval, Run, Waiting } from "./types";
+import { Ago, Button, State, To, count, cx, dollars, path, visible } from "./ui";
+
+export function RunView({ run, onFork }: { run: Run; onFork?: (at: string) => void }) {
+  const followed = useRun(run.id);
+  const v = followed.view;
+  const waiting = useWaiting(run.id, v.waiting, v.session);
+  return (
+    <section aria-label={`Question: ${v.question.slice(0, 80)}`} data-run={run.id} className="flex flex-col gap-2.5">
+      <Bubble who="you"><p className="whitespace-pre-wrap break-words">{visible(v.question || run.title || "")}</p></Bubble>
+      {v.items.map((item, i) => <ItemView key={`${item.kind}-${item.step}-${i}`} item={item} run={run.id} />)}
+      {waiting.map((a) => <ApprovalCard key={a.id} approval={a} />)}
+      {v.error && <p role="alert" className="rounded-md border border-bad/40 bg-bad-ground px-3 py-2 text-sm break-words text-bad">{visible(v.error.message)} <span className="font-mono text-xs">{v.error.code}</span></p>}
+      {v.state === "working" && followed.caughtUp && !v.items.some((i) => (i.kind === "text" && i.live) || (i.kind === "call" && i.status === "running")) && <p className="px-1 text-sm text-dim" role="status">Thinking…</p>}
+      <footer className="flex flex-wrap items-center gap-x-3 gap-y-1 px-1 text-xs text-dim">
+        <State state={v.state} />
+        {v.stop && v.stop !== "stop" && <span>{v.stop.replaceAll("_", " ")}</span>}
+        <Ago time={v.ended ?? v.created} />
+        <span title="tokens in and out">{count(v.usage.input_tokens)} in, {count(v.usage.output_tokens)} out</span>
+        {v.cost !== undefined && <span>{dollars(v.cost)}</span>}
+        <To to={path("runs", run.id)}>What happened</To>
+        {onFork && v.ended && <Button tone="quiet" className="px-1 py-0 text-xs" onClick={() => onFork(run.id)}>Branch from here</Button>}
+        {followed.link === "lost" && <span className="text-warn">not up to date since <Ago time={followed.since} /></span>}
+      </footer>
+    </section>
+  );
+}
+
+/** What a run waits for, with what the list of approvals knows; also what runs that it called wait for. */
+function useWaiting(run: string, waiting: Waiting[], session: string): Approval[] {
+  const all = useApprovals().data?.items ?? [];
+  const listed = all.filter((a) => a.run === run || a.run.startsWith(`${run}/`));
+  const own = waiting
+    .filter((w) => w.data && w.data.kind !== "child" && !listed.some((a) => a.run === run && a.step === w.step))
+    .map((w) => ({ ...w.data!, id: `${run}/${w.step}`, run, step: w.step, session, since: w.since, expires: w.expires }));
+  return [...listed.filter((a) => a.run !== run || waiting.some((w) => w.step === a.step)), ...own];
+}
+
+export const ItemView = memo(function ItemView({ item, run }: { item: Item; run: string }) {
+  switch (item.kind) {
+    case "call":
+      return <CallCard call={item} run={run} />;
+    case "text":
+      return <TextView item={item} />;
+    case "said":
+      return <Bubble who={item.by && item.by !== "local" ? visible(item.by) : "you, meanwhile"}><p className="whitespace-pre-wrap break-words">{visible(item.text)}</p></Bubble>;
+    case "note":
+      return <p className={cx("border-l-2 px-2 text-sm break-words", item.tone === "error" ? "border-bad text-bad" : item.tone === "warn" ? "border-warn text-warn" : "border-line text-dim")}>{visible(item.text)}</p>;
+  }
+});
+
+function TextView({ item }: { item: TextItem }) {
+  const [open, setOpen] = useState(false);
+  if (!item.text && !item.thinking) return null;
+  return (
+    <div className="flex flex-col gap-1.5" aria-live={item.live ? "polite" : undefined}>
+      {item.thinking && (
+        <div className="text-sm text-dim">
+          <button type="button" aria-expanded={open} className="rounded hover:text-ink" onClick={() => setOpen(!open)}>{open ? "▾" : "▸"} Reasoning</button>
+          {open && <p className="mt-1 border-l-2 border-line pl-3 whitespace-pre-wrap break-words">{visible(item.thinking)}</p>}
+        </div>
+      )}
+      {item.text && <div className="px-1"><Markdown text={visible(item.text)} />{item.live && <span aria-hidden className="ml-0.5 inline-block h-4 w-1.5 animate-pulse bg-accent align-text-bottom" />}</div>}
+    </div>
+  );
+}
+
+export function Bubble({ who, children }: { who: string; children: React.ReactNode }) {
+  return (
+    <div className="ml-auto max-w-[85%] rounded-xl rounded-br-sm bg-accent-ground px-3 py-2">
+      <span className="sr-only">{who}: </span>
+      {who !== "you" && <span className="block text-xs text-dim" aria-hidden>{who}</span>}
+      {children}
+    </div>
+  );
+}

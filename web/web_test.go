@@ -1,0 +1,124 @@
+package web_test
+
+import (
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/tenonhq/tenon/web"
+)
+
+// TestPages asks for what the workbench has, and for what it has not.
+func TestPages(t *testing.T) {
+	h := web.Files()
+	for path, want := range map[string]struct {
+		status int
+		kind   string
+	}{
+		"/":                     {200, "text/html; charset=utf-8"},
+		"/runs/run_1/1.0":       {200, "text/html; charset=utf-8"},
+		"/sessions/ses_1":       {200, "text/html; charset=utf-8"},
+		"/tools":                {200, "text/html; charset=utf-8"},
+		"/icon.svg":             {200, "image/svg+xml"},
+		"/index.html":           {404, ""},
+		"/nothing":              {404, ""},
+		"/assets/nothing.js":    {404, ""},
+		"/assets/../web.go":     {404, ""},
+		"/api/v1/runs":          {404, ""},
+		"/assets/%2e%2e/web.go": {404, ""},
+		"/dist/index.html":      {404, ""},
+	} {
+		res := get(h, path, "")
+		if res.StatusCode != want.status {
+			t.Errorf("%s: status %d, want %d", path, res.StatusCode, want.status)
+		}
+		if want.status == 200 && res.Header.Get("Content-Type") != want.kind {
+			t.Errorf("%s is %q, want %q", path, res.Header.Get("Content-Type"), want.kind)
+		}
+		if h.Has(path) != (res.StatusCode == 200) {
+			t.Errorf("%s: Has says %v", path, h.Has(path))
+		}
+	}
+	req := httptest.NewRequest(http.MethodPost, "/", nil)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, req)
+	if w.Code != http.StatusMethodNotAllowed {
+		t.Errorf("a POST: status %d", w.Code)
+	}
+}
+
+// TestBuiltFiles holds the built pages to their policy: everything that index.html
+// names is here, nothing comes from elsewhere, nothing runs inline.
+func TestBuiltFiles(t *testing.T) {
+	h := web.Files()
+	res := get(h, "/", "")
+	page := body(t, res)
+	for _, name := range []string{"Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy", "Cross-Origin-Opener-Policy"} {
+		if res.Header.Get(name) == "" {
+			t.Errorf("the page has no header %s", name)
+		}
+	}
+	if p := res.Header.Get("Content-Security-Policy"); !strings.Contains(p, "default-src 'none'") || strings.Contains(p, "unsafe") {
+		t.Errorf("the policy is %q", p)
+	}
+	names := regexp.MustCompile(`(?:src|href)="([^"]+)"`).FindAllStringSubmatch(page, -1)
+	if len(names) < 3 {
+		t.Fatalf("the page names %d files:\n%s", len(names), page)
+	}
+	total := 0
+	for _, n := range names {
+		if !strings.HasPrefix(n[1], "/") || !h.Has(n[1]) {
+			t.Errorf("the page names %q, which is not here", n[1])
+			continue
+		}
+		res := get(h, n[1], "gzip")
+		if strings.HasPrefix(n[1], "/assets/") && !strings.Contains(res.Header.Get("Cache-Control"), "immutable") {
+			t.Errorf("%s is not kept by browsers", n[1])
+		}
+		b, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += len(b)
+		if res.Header.Get("Content-Encoding") == "gzip" {
+			z, err := gzip.NewReader(strings.NewReader(string(b)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			plain, err := io.ReadAll(z)
+			if err != nil || string(plain) != body(t, get(h, n[1], "gzip;q=0, br")) {
+				t.Errorf("%s differs when it is compressed: %v", n[1], err)
+			}
+		}
+	}
+	if total > 350<<10 {
+		t.Errorf("the first page has %d bytes, compressed; at most 350 KiB", total)
+	}
+	if regexp.MustCompile(`<script>|<script [^>]*>[^<]|style="|onload=|javascript:`).MatchString(page) {
+		t.Errorf("something runs inline:\n%s", page)
+	}
+}
+
+func get(h http.Handler, path, encoding string) *http.Response {
+	req := httptest.NewRequest(http.MethodGet, "/", nil)
+	req.URL.Path = path
+	if encoding != "" {
+		req.Header.Set("Accept-Encoding", encoding)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, req)
+	return w.Result()
+}
+
+func body(t *testing.T, res *http.Response) string {
+	t.Helper()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
