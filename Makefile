@@ -5,7 +5,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: test check peers referees localmodel conformance soak figures fmt vet windows staticcheck nested tidy race kills schedules hostile
+.PHONY: test check peers referees localmodel conformance soak figures fmt vet windows staticcheck nested tidy race kills schedules hostile web browser
 
 export TENON_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tenon
 PEERS := $(TENON_CACHE)/peers
@@ -19,7 +19,7 @@ SCHEDULES ?= 50000
 test:
 	go test ./...
 
-check: fmt vet windows staticcheck nested tidy race kills schedules hostile peers conformance
+check: fmt vet windows staticcheck nested tidy race kills schedules hostile peers conformance web browser
 
 fmt:
 	@echo "gofmt -l"; bad=$$(git ls-files -co --exclude-standard -- '*.go' | xargs gofmt -l); \
@@ -119,6 +119,25 @@ $(CONFORMANCE)/ready: internal/conformance/package.json internal/conformance/pac
 	cp $^ $(CONFORMANCE)/
 	cd $(CONFORMANCE) && npm ci --no-audit --no-fund --ignore-scripts --prefer-offline --loglevel=error
 	touch $@
+
+# The pages of the workbench, built anew; what is committed must be the same. Needs
+# Node with npm.
+web: web/app/node_modules/ready
+	cd web/app && npm run --silent build && npm test --silent
+	@git diff --exit-code --stat -- web/dist && [ -z "$$(git ls-files -o --exclude-standard -- web/dist)" ] || \
+	  { echo "web/dist is not what web/app builds: commit it"; exit 1; }
+
+web/app/node_modules/ready: web/app/package.json web/app/package-lock.json
+	cd web/app && npm ci --no-audit --no-fund --ignore-scripts --prefer-offline --loglevel=error
+	touch $@
+
+# The workbench in a real browser, against a real tenon serve. The browser is the
+# distribution's Chromium; TENON_CHROMIUM names another one.
+browser: web/app/node_modules/ready
+	@[ -n "$$TENON_CHROMIUM" ] || [ -n "$$(command -v chromium chromium-browser google-chrome)" ] || \
+	  { echo "installing chromium"; apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; }
+	mkdir -p testresults
+	cd web/app && npm run --silent browser
 
 # The long runs: an hour or more.
 soak:

@@ -34,6 +34,7 @@ type server struct {
 	work    sync.WaitGroup     // supervisions
 	old     sync.WaitGroup     // hosts that were put aside
 	cut     context.Context    // ends when those have no more time
+	token   tenon.Secret       // of the person who started it; zero: none is asked for
 	again   chan chan<- error  // asks for a reload and hears how it went
 }
 

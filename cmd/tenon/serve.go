@@ -129,6 +129,15 @@ func (s *server) announce(log *slog.Logger, url string) {
 	default:
 		log.Info("tenon serve: listening", "url", url, "token_file", cmp.Or(s.flags.tokenFile, tokenPath(s.host)))
 	}
+	// Behind the # a token reaches no server and no history. It is shown to the person at
+	// the terminal alone: logs are kept.
+	switch {
+	case !s.a.errTTY || s.a.quiet:
+	case s.token.IsZero():
+		s.a.note("workbench: %s/", url)
+	default:
+		s.a.note("workbench: %s/#token=%s", url, s.token.Reveal())
+	}
 }
 
 // serve serves until ctx ends. Requests under way get a moment to end, streams

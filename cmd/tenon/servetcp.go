@@ -103,6 +103,7 @@ func (s *server) tcpHandler(ctx context.Context, h *host.Host) (http.Handler, er
 		return nil, err
 	}
 	h.Learn(own)
+	s.token = own
 	for _, t := range others {
 		h.Learn(t)
 	}
