@@ -313,7 +313,9 @@ func (h *Host) Run(ctx context.Context, q Question) iter.Seq2[tenon.Event, error
 					err = h.approve(ctx, run.ID, true)
 				} else if held && e.Kind == tenon.EventStarted && strings.Contains(e.Step, ".") {
 					held = false // others are under way: nobody waits for their end first
-					err = h.approve(ctx, run.ID, false)
+					if err = h.approve(ctx, run.ID, false); err == nil {
+						err = h.goOn(ctx, run.ID)
+					}
 				}
 				if err != nil {
 					break
@@ -329,6 +331,19 @@ func (h *Host) Run(ctx context.Context, q Question) iter.Seq2[tenon.Event, error
 			yield(tenon.Event{}, err)
 		}
 	}
+}
+
+// goOn goes on with a run that came to rest while somebody decided about it: the
+// decision was recorded then, and nobody works on it.
+func (h *Host) goOn(ctx context.Context, run string) error {
+	row, err := h.store.Run(ctx, run)
+	if err != nil || row.State.Ended() {
+		return err
+	}
+	if owned, err := h.Owned(run); err != nil || owned {
+		return err
+	}
+	return h.Resume(ctx, run)
 }
 
 // asks reports whether an event says that a person has to decide about a call.
