@@ -33,13 +33,13 @@ type Request struct {
 	// in Messages names each of them. A wire that can tell the model of them there
 	// leaves what stands before the messages as it was, so that a provider's cache
 	// of it stays good.
-	Finder      string
-	Deferred    int
-	ToolChoice  string // auto (""), any, none, or a tool's exposed name
+	Finder     string
+	Deferred   int
+	ToolChoice string // auto (""), any, none, or a tool's exposed name
 	// Output is a JSON Schema that the last answer shall fit. A model whose provider can
 	// hold an answer to it says so there; others do not look at it. Empty: any text.
-	Output json.RawMessage
-	MaxTokens   int    // 0: the model's configured default
+	Output      json.RawMessage
+	MaxTokens   int // 0: the model's configured default
 	Temperature *float64
 	TopP        *float64
 }
