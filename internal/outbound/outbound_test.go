@@ -65,7 +65,9 @@ func TestDo(t *testing.T) {
 	mux.HandleFunc("/same", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/ok", http.StatusFound) })
 	mux.HandleFunc("/same307", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/ok", http.StatusTemporaryRedirect) })
 	mux.HandleFunc("/other", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other+"/ok", http.StatusFound) })
-	mux.HandleFunc("/other307", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other+"/ok", http.StatusTemporaryRedirect) })
+	mux.HandleFunc("/other307", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other+"/ok", http.StatusTemporaryRedirect)
+	})
 	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", http.StatusFound) })
 	mux.HandleFunc("/file", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Location", "file:///etc/passwd")
