@@ -16,7 +16,7 @@ const DefaultMaxMessage = 16 << 20
 const (
 	maxQueue   = 4 << 20  // bytes of messages that wait to be written
 	prefixSize = 4 << 10  // kept of a message over its bound
-	readSize   = 16 << 10 // of the buffer that lines are read into; an idle connection holds it
+	readSize   = 16 << 10 // of the buffers that are read into
 	keepBuffer = 1 << 20  // larger write buffers are not kept
 )
 
@@ -47,36 +47,38 @@ func (l *Lines) Send(ctx context.Context, m jsonrpc.Outgoing) error { return l.o
 // the end of the reader ends it.
 func (l *Lines) Recv(context.Context) ([]byte, error) { return l.in.next() }
 
-// Close writes what is queued, as far as the writer takes it, and ends the
-// writer's goroutine once the write in progress returns.
+// Close takes no more messages. What is queued is written by a goroutine that ends
+// once the writer has taken it or refuses.
 func (l *Lines) Close() error { l.out.stop(); return nil }
+
+// lender is a source that has a buffer only while there is something in it.
+type lender interface {
+	// Lend waits for what can be read and returns it, valid until the next call,
+	// with the error that came with it.
+	Lend() ([]byte, error)
+}
+
+// buffers are those that are lent.
+var buffers = sync.Pool{New: func() any { return new([readSize]byte) }}
+
+func borrow() *[readSize]byte    { return buffers.Get().(*[readSize]byte) }
+func giveBack(b *[readSize]byte) { buffers.Put(b) }
 
 // lineReader cuts a stream into lines of a bounded length.
 type lineReader struct {
-	src      io.Reader
-	max      int
-	buf      []byte
-	pos, end int
-	err      error
+	src  io.Reader
+	max  int
+	buf  []byte // stays, unless the source lends its own
+	have []byte // read, and not looked at yet
+	err  error
 }
 
 func (r *lineReader) next() ([]byte, error) {
-	if r.buf == nil {
-		r.buf = make([]byte, min(readSize, r.max))
-	}
 	var line pieces
 	size, over := 0, false
 	for {
-		have := r.buf[r.pos:r.end]
-		n := bytes.IndexByte(have, '\n')
-		part, ended := have, n >= 0
-		if ended {
-			part = have[:n]
-		}
-		r.pos += len(part)
-		if ended {
-			r.pos++
-		}
+		part, rest, ended := bytes.Cut(r.have, []byte{'\n'})
+		r.have = rest
 		size += len(part)
 		switch {
 		case size <= r.max:
@@ -98,10 +100,21 @@ func (r *lineReader) next() ([]byte, error) {
 			line, size = pieces{}, 0
 			continue
 		}
-		r.pos, r.end = 0, 0
-		n, err := r.src.Read(r.buf)
-		r.end, r.err = n, err
+		r.fill()
 	}
+}
+
+// fill reads more when all has been looked at.
+func (r *lineReader) fill() {
+	if l, ok := r.src.(lender); ok {
+		r.have, r.err = l.Lend()
+		return
+	}
+	if r.buf == nil {
+		r.buf = make([]byte, min(readSize, r.max))
+	}
+	n, err := r.src.Read(r.buf)
+	r.have, r.err = r.buf[:n], err
 }
 
 // isBlank reports whether a line holds nothing but white space.
@@ -127,16 +140,14 @@ type lineWriter struct {
 	err   error
 	ended bool
 	room  chan struct{} // closed and replaced when buf was taken; nil: nobody waits
-	wake  chan []byte   // hands the busy state and unwritten bytes to the goroutine
-	gone  chan struct{} // the goroutine has ended
+	gone  chan struct{} // closed when it has ended and nobody writes
 }
 
 var errStopped = errors.New("the connection is closed")
 
 func (w *lineWriter) start(dst io.Writer) {
 	w.dst, w.try = dst, tryWriter(dst)
-	w.wake, w.gone = make(chan []byte, 1), make(chan struct{})
-	go w.run()
+	w.gone = make(chan struct{})
 }
 
 func (w *lineWriter) send(ctx context.Context, msg []byte) error {
@@ -188,17 +199,14 @@ func (w *lineWriter) send(ctx context.Context, msg []byte) error {
 				break
 			}
 			if len(w.buf) == 0 {
-				w.busy = false
-				if w.ended {
-					close(w.wake)
-				}
+				w.rest()
 				w.mu.Unlock()
 				return nil
 			}
 		}
 	}
 	w.mu.Unlock()
-	w.wake <- left // busy: nobody else sends
+	go w.run(left) // busy, so there is one; gone says when it has ended
 	return nil
 }
 
@@ -218,36 +226,37 @@ func (w *lineWriter) take() []byte {
 	return b
 }
 
-func (w *lineWriter) run() {
-	defer close(w.gone)
-	for left := range w.wake {
-		for {
-			if len(left) > 0 {
-				if _, err := w.dst.Write(left); err != nil {
-					w.fail(err)
-					return
-				}
-			}
-			w.mu.Lock()
-			left = nil
-			if len(w.buf) == 0 {
-				w.busy = false
-				ended := w.ended
-				w.mu.Unlock()
-				if ended {
-					return
-				}
-				break
-			}
-			left = w.take()
-			w.mu.Unlock()
+// run writes what the caller of send would have had to wait for, until nothing is left.
+func (w *lineWriter) run(left []byte) {
+	for {
+		var err error
+		if len(left) > 0 {
+			_, err = w.dst.Write(left)
 		}
+		w.mu.Lock()
+		if err != nil {
+			w.fail(err)
+		}
+		if err != nil || len(w.buf) == 0 {
+			w.rest()
+			w.mu.Unlock()
+			return
+		}
+		left = w.take()
+		w.mu.Unlock()
 	}
 }
 
+// rest ends the busy state. The lock is held.
+func (w *lineWriter) rest() {
+	w.busy = false
+	if w.ended {
+		close(w.gone)
+	}
+}
+
+// fail keeps the first error, which all senders get. The lock is held.
 func (w *lineWriter) fail(err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.err = err
 	if w.room != nil {
 		close(w.room)
@@ -255,7 +264,7 @@ func (w *lineWriter) fail(err error) {
 	}
 }
 
-// stop ends the goroutine, at once if it is idle.
+// stop lets nobody send any more. What waits is still written; gone says when.
 func (w *lineWriter) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -267,8 +276,8 @@ func (w *lineWriter) stop() {
 		close(w.room)
 		w.room = nil
 	}
-	if !w.busy && w.err == nil {
-		close(w.wake)
+	if !w.busy {
+		close(w.gone)
 	}
 }
 

@@ -20,3 +20,6 @@ func end(pid int, kill bool) {
 }
 
 func tryWriter(io.Writer) func([]byte) int { return nil }
+
+// awaitEnd returns at once: waiting for a process holds a thread here.
+func awaitEnd(int) {}

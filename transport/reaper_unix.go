@@ -14,13 +14,15 @@ import (
 // a small shell in a session of its own that knows the groups which are alive and
 // waits for the end of a pipe that only we hold. It is started with the first
 // server. Where there is no shell it does nothing. What leaves its group, as
-// daemons do, is not reached. The zero value is ready, nil never does anything;
+// daemons do, is not reached. It also has the one thread that starts processes, which
+// costs each server less than a thread of its own. The zero value is ready, nil never does anything;
 // it is safe for concurrent use. Who makes one closes it after the servers.
 type Reaper struct {
-	mu   sync.Mutex
-	pipe *os.File // its stdin; nil: not started, or of no use
-	pid  int
-	done bool // nothing is started any more
+	launcher launcher
+	mu       sync.Mutex
+	pipe     *os.File // its stdin; nil: not started, or of no use
+	pid      int
+	done     bool // nothing is started any more
 }
 
 // reaperScript keeps the list of groups and kills those that are left when the
@@ -50,6 +52,15 @@ func (r *Reaper) prepare() {
 	if !r.done {
 		r.start()
 	}
+}
+
+// launch starts a process on the thread that it keeps. It reports false, and has not
+// started it, where the caller is to use a thread of its own.
+func (r *Reaper) launch(start func() error) (bool, error) {
+	if r == nil {
+		return false, nil
+	}
+	return r.launcher.launch(start)
 }
 
 // add tells it of a group, and remove that it has ended.
@@ -95,6 +106,7 @@ func (r *Reaper) Close() {
 	if r == nil {
 		return
 	}
+	r.launcher.close()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.done = true

@@ -109,8 +109,9 @@ func DialStdio(ctx context.Context, cfg StdioConfig) (*Stdio, error) {
 		closePipes([][2]*os.File{{pipes[0][1], pipes[1][0]}, {pipes[2][0], nil}})
 		return nil, tenon.Errorf(tenon.CodeUnreachable, "command '%s' cannot be started: %w", cfg.Command, cause(err))
 	}
+	s.cfg.Args, s.cfg.Env = nil, nil // they have done their work
 	s.wg.Go(s.drain)
-	r, w := recode(code, &outlived{f: s.stdout}, s.stdin)
+	r, w := recode(code, newOutlived(s.stdout), s.stdin)
 	s.Lines = NewLines(r, w, cfg.MaxMessage)
 	return s, nil
 }
@@ -181,21 +182,27 @@ func look(cfg StdioConfig) (string, error) {
 		Message: fmt.Sprintf("command '%s' not found in PATH", name)}
 }
 
-// live starts the process and waits for it on one thread, so that the death
-// signal of Linux, which is bound to the starting thread, means our death.
+// live starts the process and waits for its end.
 func (s *Stdio) live(cmd *exec.Cmd, started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	if err := cmd.Start(); err != nil {
+	ok, err := s.cfg.Reaper.launch(cmd.Start)
+	if !ok {
+		// The death signal of Linux is bound to the starting thread, so this one is
+		// held for the process's whole life.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err = cmd.Start()
+	}
+	if err != nil {
 		started <- err
 		return
 	}
-	s.pid = cmd.Process.Pid
+	process := cmd.Process
+	s.pid = process.Pid
 	s.cfg.Reaper.add(s.pid)
 	started <- nil
-	_ = cmd.Wait() // the state says more
-	s.state = cmd.ProcessState
-	end(s.pid, true) // what it left behind
+	awaitEnd(s.pid)
+	s.state, _ = process.Wait() // our child, and nobody else's
+	end(s.pid, true)            // what it left behind
 	s.cfg.Reaper.remove(s.pid)
 	// What left the group may hold the pipes for as long as it likes.
 	until := time.Now().Add(tailTime)
@@ -207,8 +214,8 @@ func (s *Stdio) live(cmd *exec.Cmd, started chan<- error) {
 
 // drain reads stderr to its end.
 func (s *Stdio) drain() {
-	defer func() { _ = s.stderr.Close() }()                     // read to its end
-	in := lineReader{src: &outlived{f: s.stderr}, max: 8 << 10} // its buffer is as small
+	defer func() { _ = s.stderr.Close() }() // read to its end
+	in := lineReader{src: newOutlived(s.stderr), max: 8 << 10}
 	for {
 		line, err := in.next()
 		var size *jsonrpc.SizeError
