@@ -99,13 +99,17 @@ type Peer struct {
 	open    map[int64]*pending
 	inbound map[string]context.CancelFunc
 	err     error
-	done    chan struct{}
-	ctx     context.Context
+	ended   context.Context // ends after err was set
+	end     context.CancelFunc
+	ctx     context.Context // of what is under way, ends with the peer or before it
 	cancel  context.CancelFunc
 	serving sync.WaitGroup
 }
 
-type pending struct{ answer chan answer }
+type pending struct {
+	answer chan answer
+	then   func(error) // of Hold, in place of answer
+}
 
 type answer struct {
 	result []byte
@@ -126,8 +130,9 @@ func New(s Stream, cfg Config) *Peer {
 	if cfg.MaxGarbage <= 0 {
 		cfg.MaxGarbage = 10_000
 	}
-	p := &Peer{cfg: cfg, stream: s, log: cfg.Logger, done: make(chan struct{}),
+	p := &Peer{cfg: cfg, stream: s, log: cfg.Logger,
 		open: make(map[int64]*pending), inbound: make(map[string]context.CancelFunc)}
+	p.ended, p.end = context.WithCancel(context.Background())
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p
 }
@@ -136,7 +141,7 @@ func New(s Stream, cfg Config) *Peer {
 func (p *Peer) NextID() int64 { return p.last.Add(1) }
 
 // Done is closed when the peer has ended.
-func (p *Peer) Done() <-chan struct{} { return p.done }
+func (p *Peer) Done() <-chan struct{} { return p.ended.Done() }
 
 // Err returns why the peer ended, nil while it has not.
 func (p *Peer) Err() error {
@@ -196,7 +201,7 @@ func (p *Peer) fail(cause error) {
 	p.mu.Lock()
 	if p.err == nil {
 		p.err = cause
-		close(p.done)
+		p.end()
 	}
 	p.mu.Unlock()
 	p.cancel()
@@ -240,7 +245,7 @@ func (p *Peer) Call(ctx context.Context, m Outgoing) ([]byte, error) {
 			p.cfg.Abandoned(m.ID, context.Cause(ctx))
 		}
 		return nil, ctx.Err()
-	case <-p.done:
+	case <-p.ended.Done():
 		select {
 		case a := <-w.answer: // it came before the end
 			return a.result, a.err
@@ -349,6 +354,10 @@ func (p *Peer) resolve(id int64, a answer) bool {
 	p.mu.Unlock()
 	if w == nil {
 		return false
+	}
+	if w.then != nil {
+		go w.then(a.err)
+		return true
 	}
 	w.answer <- a
 	return true

@@ -144,6 +144,10 @@ func (c *Client) isPlain() bool { return c.http != nil && c.http.IsPlain() }
 // Done is closed when the connection is lost or closed.
 func (c *Client) Done() <-chan struct{} { return c.peer.Done() }
 
+// AfterEnd runs f in a goroutine of its own once Done is closed. Stop reports whether
+// it kept f from being run.
+func (c *Client) AfterEnd(f func()) (stop func() bool) { return c.peer.AfterEnd(f) }
+
 // Err says why the connection ended, nil while it has not.
 func (c *Client) Err() error { return c.peer.Err() }
 

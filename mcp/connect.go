@@ -79,6 +79,7 @@ func Connect(ctx context.Context, cfg ClientConfig) (*Client, error) {
 	info := c.Info()
 	info.Steps = log.list
 	c.info.Store(&info)
+	c.cfg.Dial, c.cfg.Step = nil, nil // with all that they hold
 	c.listen()
 	return c, nil
 }

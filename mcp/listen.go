@@ -23,7 +23,12 @@ func (c *Client) listen() {
 	switch {
 	case info.IsModern():
 		if filter := c.filter(info); len(filter) > 1 {
-			c.wg.Go(func() { c.subscribe(append(filter, '}')) })
+			filter = append(filter, '}')
+			if c.http == nil {
+				c.hold(filter, firstPause)
+				return
+			}
+			c.wg.Go(func() { c.subscribe(filter) })
 		}
 	case c.http != nil && c.http.Session() != "":
 		opened := make(chan struct{})
@@ -77,27 +82,56 @@ const (
 // have changed without a word, so they are taken as changed.
 func (c *Client) subscribe(filter []byte) {
 	params := member(nil, "notifications", filter)
-	for pause := firstPause; ; pause = min(pause*2, lastPause) {
+	for pause := firstPause; ; {
 		begun := time.Now()
-		_, err := c.send(c.ctx, "subscriptions/listen", params, nil, "", nil, nil)
-		var rpc *jsonrpc.Error
-		if c.ctx.Err() != nil || errors.As(err, &rpc) || c.peer.Err() != nil {
-			return // closed, refused, or lost as a whole
-		}
-		if time.Since(begun) > lastPause {
-			pause = firstPause
-		}
-		c.healthy(errors.New("the subscription to changes ended: " + errText(err)))
-		c.cfg.Logger.Debug("the subscription to changes ended; it will be opened again", "error", errText(err), "in", pause)
-		if !wait(c.ctx, pause) {
+		_, err := c.peer.Call(c.ctx, c.subscription(params))
+		if pause = c.again(err, pause, begun, filter); pause == 0 {
 			return
 		}
-		for _, list := range []string{"tools", "prompts", "resources"} {
-			if strings.Contains(string(filter), `"`+list+`ListChanged"`) {
-				c.changed.call(list)
-			}
+	}
+}
+
+// hold is subscribe over a stream, where it costs no goroutine while nothing breaks.
+func (c *Client) hold(filter []byte, pause time.Duration) {
+	begun := time.Now()
+	c.wg.Add(1)
+	c.peer.Hold(c.subscription(member(nil, "notifications", filter)), func(err error) {
+		defer c.wg.Done()
+		if next := c.again(err, pause, begun, filter); next > 0 {
+			c.hold(filter, next)
+		}
+	})
+}
+
+// subscription is the request for one. It has a body of its own, because what is
+// borrowed is larger, and is held all the time.
+func (c *Client) subscription(params []byte) jsonrpc.Outgoing {
+	id := c.peer.NextID()
+	return jsonrpc.Outgoing{ID: id, Method: "subscriptions/listen",
+		Body: c.appendRequest(nil, id, "subscriptions/listen", params, nil)}
+}
+
+// again waits before a subscription that broke is opened again, and returns the pause
+// before the one after it, 0 where there is no use in it.
+func (c *Client) again(err error, pause time.Duration, begun time.Time, filter []byte) time.Duration {
+	var rpc *jsonrpc.Error
+	if c.ctx.Err() != nil || errors.As(err, &rpc) || c.peer.Err() != nil {
+		return 0 // closed, refused, or lost as a whole
+	}
+	if time.Since(begun) > lastPause {
+		pause = firstPause
+	}
+	c.healthy(errors.New("the subscription to changes ended: " + errText(err)))
+	c.cfg.Logger.Debug("the subscription to changes ended; it will be opened again", "error", errText(err), "in", pause)
+	if !wait(c.ctx, pause) {
+		return 0
+	}
+	for _, list := range []string{"tools", "prompts", "resources"} {
+		if strings.Contains(string(filter), `"`+list+`ListChanged"`) {
+			c.changed.call(list)
 		}
 	}
+	return min(pause*2, lastPause)
 }
 
 // healthy tells whether what comes besides answers does come.

@@ -89,7 +89,7 @@ type Server struct {
 	stepped  time.Time        // when the step of connecting that is under way began
 	ctx      context.Context  // ends with Close
 	cancel   context.CancelFunc
-	wg       sync.WaitGroup // connects under way, watchers, and what ends old connections
+	wg       sync.WaitGroup // connects under way, what waits for the end of connections, and what ends old connections
 	// connector is dial, but for tests.
 	connector func(context.Context) (*dialed, error)
 }
@@ -99,14 +99,16 @@ type connection interface {
 	tenon.Toolset
 	offering
 	Done() <-chan struct{} // closed when the connection is lost
-	Err() error            // why
+	// AfterEnd runs f in a goroutine of its own once Done is closed, unless it is stopped.
+	AfterEnd(f func()) (stop func() bool)
+	Err() error // why
 	Close() error
 }
 
 // New returns the server of one entry of the configuration. It starts nothing.
 func New(name string, cfg Config, opts Options) *Server {
 	s := &Server{name: name, cfg: cfg.WithDefaults(), opts: opts, log: opts.Logger}
-	s.access, s.listing = sync.OnceValue(s.cfg.key), make(chan struct{}, 1)
+	s.access, s.listing = sync.OnceValue(func() string { return s.cfg.key() }), make(chan struct{}, 1)
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -393,7 +395,8 @@ func (s *Server) dialOnce() {
 	s.set(StateReady, nil)
 	s.log.Info("Connected to MCP server: "+s.name, "protocol", o.d.protocol)
 	conn := s.conn
-	s.wg.Go(func() { s.watch(conn) })
+	s.wg.Add(1)
+	conn.AfterEnd(func() { defer s.wg.Done(); s.bury(conn) })
 	if s.cfg.LoadResources && s.cfg.Lifecycle != LifecyclePerCall {
 		s.wg.Go(func() {
 			if _, err := s.Resources(s.ctx); err != nil {

@@ -50,7 +50,8 @@ type fakeConn struct {
 	offering
 	tools func(context.Context) ([]tenon.Tool, error)
 	call  func(context.Context, tenon.Call) (*tenon.Result, error)
-	done  chan struct{}
+	ended context.Context
+	end   context.CancelFunc
 	once  sync.Once
 	err   error
 	// closing delays Close.
@@ -72,8 +73,9 @@ func (f *fakeConn) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error
 	return f.call(ctx, c)
 }
 
-func (f *fakeConn) Done() <-chan struct{} { return f.done }
-func (f *fakeConn) Err() error            { return f.err }
+func (f *fakeConn) Done() <-chan struct{}          { return f.ended.Done() }
+func (f *fakeConn) AfterEnd(do func()) func() bool { return context.AfterFunc(f.ended, do) }
+func (f *fakeConn) Err() error                     { return f.err }
 
 func (f *fakeConn) Close() error {
 	f.lose(errors.New("the connection was closed"))
@@ -82,9 +84,13 @@ func (f *fakeConn) Close() error {
 	return nil
 }
 
-func (f *fakeConn) lose(err error) { f.once.Do(func() { f.err = err; close(f.done) }) }
+func (f *fakeConn) lose(err error) { f.once.Do(func() { f.err = err; f.end() }) }
 
-func newFake() *fakeConn { return &fakeConn{done: make(chan struct{})} }
+func newFake() *fakeConn {
+	f := &fakeConn{}
+	f.ended, f.end = context.WithCancel(context.Background())
+	return f
+}
 
 // faked is a server that dials with a function.
 func faked(cfg Config, dial func(ctx context.Context) (connection, error)) *Server {

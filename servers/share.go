@@ -125,15 +125,9 @@ func (l *sharedLink) drop() {
 // use makes the connection of one member, which it closes for itself alone.
 func (l *sharedLink) use(s *Server) *dialed {
 	d := *l.d
-	m := &member{l: l, s: s, closed: make(chan struct{}), done: make(chan struct{})}
-	conn := l.d.conn
-	m.wait.Go(func() {
-		select {
-		case <-conn.Done():
-		case <-m.closed:
-		}
-		close(m.done)
-	})
+	m := &member{l: l, s: s}
+	m.ctx, m.cancel = context.WithCancel(context.Background())
+	m.stop = l.d.conn.AfterEnd(m.cancel)
 	d.conn = m
 	return &d
 }
@@ -174,16 +168,16 @@ type member struct {
 	l      *sharedLink
 	s      *Server
 	once   sync.Once
-	closed chan struct{}
-	done   chan struct{}
-	wait   sync.WaitGroup
+	ctx    context.Context // ends with the connection, or when the member closes
+	cancel context.CancelFunc
+	stop   func() bool // ends the wait for the connection's end
 }
 
 // Close gives the connection up; the last one to do so ends it.
 func (m *member) Close() (err error) {
 	m.once.Do(func() {
-		close(m.closed)
-		m.wait.Wait()
+		m.stop()
+		m.cancel()
 		l := m.l
 		l.pool.mu.Lock()
 		if i := slices.Index(l.members, m.s); i >= 0 {
@@ -208,7 +202,9 @@ func (m *member) leave() {
 	m.l.pool.mu.Unlock()
 }
 
-func (m *member) Done() <-chan struct{} { return m.done }
+func (m *member) Done() <-chan struct{} { return m.ctx.Done() }
+
+func (m *member) AfterEnd(f func()) (stop func() bool) { return context.AfterFunc(m.ctx, f) }
 
 func (m *member) Err() error {
 	select {

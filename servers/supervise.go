@@ -93,9 +93,8 @@ func (s *Server) begin() <-chan struct{} {
 	return s.dialed
 }
 
-// watch waits for the end of a connection and forgets it then.
-func (s *Server) watch(c *link) {
-	<-c.Done()
+// bury forgets a connection that has ended.
+func (s *Server) bury(c *link) {
 	s.mu.Lock()
 	s.forget(c, c.Err())
 	s.mu.Unlock()

@@ -37,7 +37,8 @@ type StdioConfig struct {
 	Stderr func(line string)
 	Logger *slog.Logger // nil discards
 	// Reaper ends the process's group should we die without closing. Nil: on
-	// Linux the process itself ends with us, and what it has started may stay.
+	// Linux the process itself ends with us, what it has started may stay, and each
+	// process costs a thread.
 	Reaper *Reaper
 	// Grace is how long the process may take to end after its stdin was closed,
 	// and TermGrace after SIGTERM; then it is killed. 0: 1.5 s and 1 s.
@@ -217,38 +218,53 @@ func (s *Stdio) drain() {
 	defer func() { _ = s.stderr.Close() }() // read to its end
 	in := lineReader{src: newOutlived(s.stderr), max: 8 << 10}
 	for {
-		line, err := in.next()
-		var size *jsonrpc.SizeError
-		switch {
-		case errors.As(err, &size):
-			line = append(size.Prefix, "…"...)
-		case err != nil:
+		if line, err := in.next(); !s.said(line, err) {
 			return
 		}
-		text := strings.TrimRight(strings.ToValidUTF8(string(line), "\uFFFD"), "\r")
-		s.errlog.add(text)
-		if s.cfg.Stderr != nil {
-			s.cfg.Stderr(text)
-		}
 	}
+}
+
+// said takes a line of stderr. It reports false at the end.
+func (s *Stdio) said(line []byte, err error) bool {
+	var size *jsonrpc.SizeError
+	switch {
+	case errors.As(err, &size):
+		line = append(size.Prefix, "…"...)
+	case err != nil:
+		return false
+	}
+	text := strings.TrimRight(strings.ToValidUTF8(string(line), "\uFFFD"), "\r")
+	s.errlog.add(text)
+	if s.cfg.Stderr != nil {
+		s.cfg.Stderr(text)
+	}
+	return true
 }
 
 // Recv returns the next line of the process's stdout. Once it has ended the
 // error names the command, the exit status and the last words on stderr.
 func (s *Stdio) Recv(ctx context.Context) ([]byte, error) {
 	b, err := s.Lines.Recv(ctx)
+	if err != nil { // apart, because the stack of an idle reader stays as large as it is
+		err = s.readError(err)
+	}
+	return b, err
+}
+
+// readError says why the process can be read no more.
+func (s *Stdio) readError(err error) error {
 	var size *jsonrpc.SizeError
-	if err == nil || errors.As(err, &size) {
-		return b, err
+	if errors.As(err, &size) {
+		return err
 	}
 	select {
 	case <-s.closed:
-		return nil, io.EOF
+		return io.EOF
 	case <-s.exited:
 	case <-time.After(time.Second):
-		return nil, fmt.Errorf("command '%s' closed its stdout", s.cfg.Command)
+		return fmt.Errorf("command '%s' closed its stdout", s.cfg.Command)
 	}
-	return nil, s.exitError()
+	return s.exitError()
 }
 
 // ExitError says how a server's process ended.

@@ -17,14 +17,16 @@ import (
 	"github.com/tenonhq/tenon/internal/figures/bench"
 	"github.com/tenonhq/tenon/internal/figures/durable"
 	"github.com/tenonhq/tenon/servers"
+	"github.com/tenonhq/tenon/transport"
 )
 
-// The scale of P8. The warm ones fill caches and pools that are there in any case.
+// The scale of P8. The warm ones fill caches and pools that are there in any case, and
+// there are many of the others, so that what the Go runtime has once is not counted as theirs.
 const (
 	waitingRuns = 10_000
 	warmRuns    = 500
-	idleServers = 48
-	warmServers = 12
+	idleServers = 200
+	warmServers = 48
 )
 
 // The children that measure P8.
@@ -163,20 +165,22 @@ func added(warm, n int, one func() error) (durable.Memory, error) {
 
 // idle connects servers, lists their tools once, and returns what they add to the
 // process while they are not used. Their own processes do not count.
-func idle(ctx context.Context, transport string, warm, n int) (_ durable.Memory, err error) {
+func idle(ctx context.Context, over string, warm, n int) (_ durable.Memory, err error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return durable.Memory{}, err
 	}
-	cfg := servers.Config{Transport: transport, Command: exe, Args: []string{"child", "server", ours}}
-	if transport == servers.TransportHTTP {
+	cfg := servers.Config{Transport: over, Command: exe, Args: []string{"child", "server", ours}}
+	if over == servers.TransportHTTP {
 		url, stop, err := bench.StartHTTP(exe, "child", "server", ours2025)
 		if err != nil {
 			return durable.Memory{}, err
 		}
 		defer func() { err = errors.Join(err, stop()) }()
-		cfg = servers.Config{Transport: transport, URL: url}
+		cfg = servers.Config{Transport: over, URL: url}
 	}
+	var reaper transport.Reaper // one for all, as a host has it
+	defer reaper.Close()
 	var mu sync.Mutex
 	var all []io.Closer
 	defer func() {
@@ -186,7 +190,7 @@ func idle(ctx context.Context, transport string, warm, n int) (_ durable.Memory,
 	}()
 	one := func() error {
 		mu.Lock()
-		s := servers.New("s"+strconv.Itoa(len(all)), cfg, servers.Options{LookupEnv: os.LookupEnv, Version: "1"})
+		s := servers.New("s"+strconv.Itoa(len(all)), cfg, servers.Options{LookupEnv: os.LookupEnv, Version: "1", Reaper: &reaper})
 		all = append(all, s)
 		mu.Unlock()
 		tools, err := s.Tools(ctx)
