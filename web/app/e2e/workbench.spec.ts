@@ -133,7 +133,7 @@ test("a run has its history three times, and a link to each step", async ({ chro
   const link = page.url();
   await expect(page.getByRole("region", { name: "Events" }).getByText("proposed")).toBeVisible();
   await expect(page.getByRole("region", { name: "Events" }).getByText("done")).toHaveCount(0);
-  await page.getByRole("tab", { name: "JSON" }).click();
+  await page.getByRole("tab", { name: "JSON", exact: true }).click();
   await expect(page.getByRole("region", { name: "Events" }).getByText('"kind":"proposed"')).toBeVisible();
   await page.goto("about:blank");
   await page.goto(link);
