@@ -37,9 +37,9 @@ func newServe(a *app) *cobra.Command {
 	f := &serveFlags{}
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve the HTTP APIs, and work on runs in the background",
-		Long: "Stays and serves the HTTP APIs: the native one under /api/v1, ResearchAI's (/chat, /mcp/...) and OpenAI's\n" +
-			"(/v1/chat/completions). It listens on 127.0.0.1:8420 unless --listen or serve.listen says otherwise, and takes\n" +
+		Short: "Serve the workbench and the HTTP APIs, and work on runs in the background",
+		Long: "Stays and serves the workbench, pages for a browser whose address it prints at a terminal, and the HTTP APIs:\n" +
+			"the native one under /api/v1, ResearchAI's (/chat, /mcp/...) and OpenAI's (/v1/chat/completions). It listens on 127.0.0.1:8420 unless --listen or serve.listen says otherwise, and takes\n" +
 			"requests with a bearer token: that of serve.auth, else one that is made at the first start and kept beside the\n" +
 			"store in serve.token, which only you can read.\n\n" +
 			"It also works on the runs of the project's store: those that tenon run --detach hands over, those whose\n" +
