@@ -71,6 +71,7 @@ func TestScript(t *testing.T) {
 				return err
 			}
 			env.Setenv("HOME", home)
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // a second for each program otherwise
 			env.Setenv("TENON_NO_PROBE", "1")
 			if err := os.WriteFile(filepath.Join(env.WorkDir, "latin1.txt"), []byte("caf\xe9"), 0o600); err != nil {
 				return err
