@@ -101,7 +101,7 @@ type connection interface {
 	Done() <-chan struct{} // closed when the connection is lost
 	// AfterEnd runs f in a goroutine of its own once Done is closed, unless it is stopped.
 	AfterEnd(f func()) (stop func() bool)
-	Err() error // why
+	Err() error // why; nil while it is there, and told before Done is closed
 	Close() error
 }
 
@@ -232,10 +232,8 @@ func (s *Server) list(ctx context.Context, c *link) ([]tenon.Tool, error) {
 // lostBy takes the connection for lost after an error that says that the server
 // was not reached, or after its end; the caller holds the lock.
 func (s *Server) lostBy(c *link, err error) {
-	select {
-	case <-c.Done():
-		s.forget(c, c.Err()) // the watcher is not here yet, and may come after Close
-	default:
+	if why := c.Err(); why != nil {
+		s.forget(c, why) // the watcher is not here yet, and may come after Close
 	}
 	if tenon.ErrorCode(err) == tenon.CodeUnreachable && !s.closed {
 		s.suspect(c, err)
@@ -274,10 +272,8 @@ func (s *Server) Call(ctx context.Context, c tenon.Call) (r *tenon.Result, err e
 func (s *Server) connect(ctx context.Context, what string) (*link, error) {
 	s.mu.Lock()
 	if s.conn != nil {
-		select {
-		case <-s.conn.Done():
-			s.forget(s.conn, s.conn.Err()) // the watcher is not here yet
-		default:
+		if err := s.conn.Err(); err != nil {
+			s.forget(s.conn, err) // the watcher is not here yet
 		}
 	}
 	switch {

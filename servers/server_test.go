@@ -75,7 +75,12 @@ func (f *fakeConn) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error
 
 func (f *fakeConn) Done() <-chan struct{}          { return f.ended.Done() }
 func (f *fakeConn) AfterEnd(do func()) func() bool { return context.AfterFunc(f.ended, do) }
-func (f *fakeConn) Err() error                     { return f.err }
+func (f *fakeConn) Err() error {
+	if f.ended.Err() == nil {
+		return nil // it may be lost at this moment
+	}
+	return f.err
+}
 
 func (f *fakeConn) Close() error {
 	f.lose(errors.New("the connection was closed"))

@@ -82,10 +82,8 @@ func (p *Pool) dial(ctx context.Context, s *Server, cfg Config) (*dialed, error)
 			return nil, l.err
 		}
 		p.mu.Lock()
-		select {
-		case <-l.d.conn.Done():
+		if l.d.conn.Err() != nil { // told before Done is closed: who saw the loss comes at once
 			l.drop()
-		default:
 		}
 		if p.links[key] == l {
 			l.members = append(l.members, s)
@@ -207,12 +205,10 @@ func (m *member) Done() <-chan struct{} { return m.ctx.Done() }
 func (m *member) AfterEnd(f func()) (stop func() bool) { return context.AfterFunc(m.ctx, f) }
 
 func (m *member) Err() error {
-	select {
-	case <-m.l.d.conn.Done():
-		return m.l.d.conn.Err()
-	default:
-		return io.EOF
+	if err := m.l.d.conn.Err(); err != nil || m.ctx.Err() == nil {
+		return err
 	}
+	return io.EOF
 }
 
 // with ends what is under way when the member closes.

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,12 +52,15 @@ func elsewhere(t *testing.T, address string) *Client {
 }
 
 func TestDo(t *testing.T) {
+	var mu sync.Mutex // a request that was given up may still be read
 	var got []*http.Request
 	var bodies []string
 	mux := http.NewServeMux()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
+		mu.Lock()
 		got, bodies = append(got, r), append(bodies, string(b))
+		mu.Unlock()
 		mux.ServeHTTP(w, r)
 	}))
 	t.Cleanup(srv.Close)
@@ -115,8 +119,10 @@ func TestDo(t *testing.T) {
 		{"a user in the URL", "GET", "http://u:p@127.0.0.1/", false, tenon.CodeInvalid, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			mu.Lock()
 			got, bodies = nil, nil
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			mu.Unlock()
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			if strings.HasSuffix(tt.url, "/hang") {
 				ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
 			}
@@ -129,6 +135,8 @@ func TestDo(t *testing.T) {
 			if err != nil {
 				return
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			last := got[len(got)-1]
 			if r.Status != 200 || string(r.Body) != "fine" || tt.last != nil && !tt.last(last) {
 				t.Errorf("%d %s %v", r.Status, r.Body, last.Header)
