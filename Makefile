@@ -141,7 +141,7 @@ web/app/node_modules/ready: web/app/package.json web/app/package-lock.json
 # The workbench in a real browser, against a real tenon serve. The browser is the
 # distribution's Chromium; TENON_CHROMIUM names another one.
 browser: web/app/node_modules/ready
-	@[ -n "$$TENON_CHROMIUM" ] || [ -n "$$(command -v chromium chromium-browser google-chrome)" ] || \
+	@[ -n "$${TENON_CHROMIUM:-}" ] || [ -n "$$(command -v chromium chromium-browser google-chrome)" ] || \
 	  { echo "installing chromium"; apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; }
 	mkdir -p testresults
 	cd web/app && npm run --silent browser
