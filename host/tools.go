@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"maps"
+	"reflect"
 	"runtime"
 	"slices"
 	"strconv"
@@ -99,7 +100,7 @@ func (h *Host) shelf(name string, tools []tenon.Tool, blocked map[string]string)
 	h.mu.Lock()
 	last, ok := h.shelves[name]
 	h.mu.Unlock()
-	if ok && sameList(last.tools, tools) && maps.Equal(last.blocked, blocked) {
+	if ok && (sameList(last.tools, tools) || reflect.DeepEqual(last.tools, tools)) && maps.Equal(last.blocked, blocked) {
 		return last.shelf
 	}
 	h.mu.Lock()
