@@ -136,7 +136,7 @@ type Host struct {
 
 	mu        sync.Mutex
 	snapshots map[string]*catalog.Snapshot // by digest
-	sources   map[string]catalog.Source    // how each server's tools are taken; never changes
+	sources   map[string]*catalog.Source   // how each server's tools are taken; never changes
 	shelves   map[string]shelved           // what each server offered last
 	last      merge
 	tolds     map[string]told     // the tools of requests, by what they depend on

@@ -19,6 +19,14 @@ func (h *Host) sets() map[string]tenon.Toolset {
 	return h.toolsets
 }
 
+// offerers returns the toolsets and how the tools of each are taken, as they are at one
+// moment.
+func (h *Host) offerers() (map[string]tenon.Toolset, map[string]*catalog.Source) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.toolsets, h.sources
+}
+
 // AddServer connects to a server that the configuration does not name, and offers its
 // tools from the next run on, filtered, named and transformed as the entry says. Runs
 // that are under way keep what they began with. Rules about single tools come from the
@@ -86,7 +94,7 @@ func (h *Host) add(name string, t tenon.Toolset, src catalog.Source, s *servers.
 		}
 	}
 	h.toolsets, h.sources = maps.Clone(h.toolsets), maps.Clone(h.sources)
-	h.toolsets[name], h.sources[name] = t, src
+	h.toolsets[name], h.sources[name] = t, &src
 	if s != nil {
 		h.servers = maps.Clone(h.servers)
 		h.servers[name] = s

@@ -29,7 +29,8 @@ type Problem struct {
 // others' tools are there. Names, if given, are the servers to ask; else all.
 // The error has code unreachable if a required server cannot be reached.
 func (h *Host) Tools(ctx context.Context, names ...string) (*catalog.Snapshot, []Problem, error) {
-	all, sets := len(names) == 0, h.sets()
+	all := len(names) == 0
+	sets, sources := h.offerers()
 	if all {
 		names = slices.DeleteFunc(slices.Sorted(maps.Keys(sets)), isOwn)
 	}
@@ -75,7 +76,7 @@ func (h *Host) Tools(ctx context.Context, names ...string) (*catalog.Snapshot, [
 		} else if err != nil {
 			problems = append(problems, Problem{name, err})
 		}
-		shelves = append(shelves, h.shelf(name, answers[i].tools, blocked))
+		shelves = append(shelves, h.shelf(name, sources[name], answers[i].tools, blocked))
 	}
 	snapshot, errs := h.merged(shelves)
 	if all && len(problems) == 0 {
@@ -90,27 +91,29 @@ func (h *Host) Tools(ctx context.Context, names ...string) (*catalog.Snapshot, [
 // shelved is what was shaped last, kept so that only what has changed is shaped
 // again: the tools of one server, and the snapshot of all.
 type shelved struct {
-	tools   []tenon.Tool // as the server gave them; the same array is the same list
+	source  *catalog.Source // how they were taken; another one of the same name is another server
+	tools   []tenon.Tool    // as the server gave them; the same array is the same list
 	blocked map[string]string
 	shelf   *catalog.Shelf
 }
 
-// shelf shapes what a server offers, unless that was done before.
-func (h *Host) shelf(name string, tools []tenon.Tool, blocked map[string]string) *catalog.Shelf {
+// shelf shapes what a server offers, unless that was done before. The server may have
+// been taken out of use meanwhile, or replaced: then nothing is kept for its name.
+func (h *Host) shelf(name string, source *catalog.Source, tools []tenon.Tool, blocked map[string]string) *catalog.Shelf {
 	h.mu.Lock()
 	last, ok := h.shelves[name]
 	h.mu.Unlock()
-	if ok && (sameList(last.tools, tools) || reflect.DeepEqual(last.tools, tools)) && maps.Equal(last.blocked, blocked) {
+	if ok && last.source == source && (sameList(last.tools, tools) || reflect.DeepEqual(last.tools, tools)) && maps.Equal(last.blocked, blocked) {
 		return last.shelf
 	}
-	h.mu.Lock()
-	src := h.sources[name]
-	h.mu.Unlock()
+	src := *source
 	src.Tools, src.Blocked = tools, blocked
 	s := catalog.Shape(src)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.shelves[name] = shelved{tools: tools, blocked: blocked, shelf: s}
+	if h.sources[name] == source {
+		h.shelves[name] = shelved{source: source, tools: tools, blocked: blocked, shelf: s}
+	}
 	return s
 }
 
@@ -175,7 +178,7 @@ func (h *Host) sight(s *catalog.Snapshot, name string, a agent.Config, model str
 
 // openSources says how the tools of each server are taken, as configured.
 func (h *Host) openSources() error {
-	h.sources, h.shelves = map[string]catalog.Source{}, map[string]shelved{}
+	h.sources, h.shelves = map[string]*catalog.Source{}, map[string]shelved{}
 	var language *policy.Language
 	for name := range h.toolsets {
 		entry, ok := h.config.Servers[name]
@@ -194,7 +197,7 @@ func (h *Host) openSources() error {
 				s.Entries[key] = t
 			}
 		}
-		h.sources[name] = s
+		h.sources[name] = &s
 	}
 	return nil
 }
