@@ -13,7 +13,7 @@ import (
 )
 
 // child is this program as one of its own child processes: "runner NAME" is the
-// client of a candidate, which starts "server NAME" as its child; "spend COMMAND…"
+// client of a candidate, which starts "server NAME" as its child; "model TIME" is the model of P6; "spend COMMAND…"
 // runs a command and says what it used; "steps DIR" and "resume DIR" are measurements of
 // package durable, "waiting DIR", "idle-stdio DIR" and "idle-http DIR" those of P8.
 func child(ctx context.Context, args []string) error {
@@ -28,6 +28,8 @@ func child(ctx context.Context, args []string) error {
 		return runner(ctx, name)
 	case "server":
 		return server(ctx, name)
+	case modelChild:
+		return serveModel(name)
 	default:
 		return durableChild(ctx, what, name, os.Stdout)
 	}

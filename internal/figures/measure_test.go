@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -71,6 +73,26 @@ func TestRounds(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {
 		if v, err := memoryRound(t.Context(), instantTools{}); err != nil || v <= 0 {
 			t.Errorf("%v µs, %v", v, err)
+		}
+	})
+	t.Run("chat", func(t *testing.T) {
+		if chat, goAPI, bare, err := s.chatRound(t.TempDir(), 3); err != nil || chat <= 0 || goAPI <= 0 || bare <= 0 {
+			t.Errorf("%v, %v, %v, %v", chat, goAPI, bare, err)
+		}
+	})
+	t.Run("load", func(t *testing.T) {
+		url, stop, err := s.startModel(time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr := &http.Transport{}
+		c := &asker{client: &http.Client{Transport: tr}, ctx: t.Context()}
+		if l, err := underLoad(4, 3, time.Millisecond, nil, func() error { return c.model(url) }); err != nil || l.p50 <= 0 {
+			t.Errorf("%+v, %v", l, err)
+		}
+		tr.CloseIdleConnections()
+		if err := stop(); err != nil {
+			t.Error(err)
 		}
 	})
 	t.Run("journal", func(t *testing.T) {

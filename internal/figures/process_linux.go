@@ -40,9 +40,8 @@ func spend(cmd *exec.Cmd) (spent, error) {
 // and reads its CPU clock.
 func readClock(pid int, begun time.Time) (spent, error) {
 	const (
-		pPID          = 1 // idtype_t P_PID
-		wnowait       = 0x01000000
-		cpuClockSched = 2 // the clock of all threads, in nanoseconds
+		pPID    = 1 // idtype_t P_PID
+		wnowait = 0x01000000
 	)
 	var info [128]byte
 	for {
@@ -56,11 +55,18 @@ func readClock(pid int, begun time.Time) (spent, error) {
 		}
 	}
 	s := spent{Wall: time.Since(begun)}
+	var err error
+	s.CPU, err = clockOf(pid)
+	return s, err
+}
+
+// clockOf reads the CPU clock of a process: the time of all its threads.
+func clockOf(pid int) (time.Duration, error) {
+	const cpuClockSched = 2 // the clock of all threads, in nanoseconds
 	var ts syscall.Timespec
 	clock := int32(^pid)<<3 | cpuClockSched
 	if _, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, uintptr(clock), uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {
-		return s, fmt.Errorf("reading the CPU clock of process %d: %w", pid, errno)
+		return 0, fmt.Errorf("reading the CPU clock of process %d: %w", pid, errno)
 	}
-	s.CPU = time.Duration(ts.Nano())
-	return s, nil
+	return time.Duration(ts.Nano()), nil
 }

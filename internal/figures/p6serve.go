@@ -1,0 +1,230 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tenonhq/tenon/internal/figures/bench"
+	"github.com/tenonhq/tenon/internal/sse"
+)
+
+// modelChild is the process of a model over HTTP; its argument is how long an answer takes.
+const modelChild = "model"
+
+// startModel starts a model whose answers take so long, and returns its URL.
+func (s *session) startModel(answer time.Duration) (url string, stop func() error, err error) {
+	url, stop, err = bench.StartHTTP(s.exe, "child", modelChild, answer.String())
+	return strings.TrimSuffix(url, "/mcp") + "/v1", stop, err
+}
+
+// serveModel is the process that startModel starts: OpenAI's Chat Completions, as a stream
+// of two pieces after the time that an answer takes.
+func serveModel(answer string) error {
+	d, err := time.ParseDuration(answer)
+	if err != nil {
+		return err
+	}
+	const chunk = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1769088720,"model":"mock","choices":[{"index":0,"delta":`
+	answered := []byte(chunk + `{"role":"assistant","content":"` + p6FirstToken + `"},"finish_reason":null}]}` + "\n\n" +
+		chunk + `{"content":"` + strings.TrimPrefix(p6Answer, p6FirstToken) + `"},"finish_reason":null}]}` + "\n\n" +
+		chunk + `{},"finish_reason":"stop"}]}` + "\n\n" +
+		`data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1769088720,"model":"mock","choices":[],"usage":{"prompt_tokens":12,"completion_tokens":5,"total_tokens":17}}` + "\n\ndata: [DONE]\n\n")
+	return bench.ServeHTTP(os.Stdin, os.Stdout, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // who breaks off gets no answer either
+		if d > 0 {
+			select {
+			case <-time.After(d):
+			case <-r.Context().Done():
+				return
+			}
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = w.Write(answered)
+	}))
+}
+
+// serveProcess is a running tenon serve.
+type serveProcess struct {
+	url, token string
+	cmd        *exec.Cmd
+	log        *bytes.Buffer
+}
+
+// startServe starts tenon serve in a folder, with a model as that of its agent.
+func (s *session) startServe(tenon, dir, model string) (*serveProcess, error) {
+	const token = "figures-figures-figures"
+	project, err := json.Marshal(map[string]any{
+		"models": map[string]any{"mock": map[string]any{"provider": "openai-compatible", "model": "mock", "base_url": model}},
+		"agents": map[string]any{"default": map[string]any{"model": "mock"}},
+		"serve":  map[string]any{"listen": "127.0.0.1:0"},
+	})
+	file := filepath.Join(dir, "tenon.yaml")
+	err = errors.Join(err, os.WriteFile(file, project, 0o600), os.WriteFile(filepath.Join(dir, "token"), []byte(token), 0o600))
+	if err != nil {
+		return nil, err
+	}
+	p := &serveProcess{token: token, log: &bytes.Buffer{}}
+	p.cmd = exec.Command(tenon, "serve", "-c", file, "--token-file", filepath.Join(dir, "token"), "--log-level", "warn")
+	p.cmd.Stderr = p.log
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	for range 600 {
+		if b, err := os.ReadFile(filepath.Join(dir, ".tenon", "serve.url")); err == nil && len(b) > 0 {
+			p.url = strings.TrimSpace(string(b))
+			return p, nil
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return nil, errors.Join(errors.New("tenon serve did not begin to listen"), p.stop())
+}
+
+// stop ends it and says what it complained of.
+func (p *serveProcess) stop() error {
+	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+		return err
+	}
+	if err := p.cmd.Wait(); err != nil {
+		return fmt.Errorf("tenon serve: %w: %.2000s", err, p.log)
+	}
+	return nil
+}
+
+// kill ends it at once.
+func (p *serveProcess) kill() error {
+	err := p.cmd.Process.Kill()
+	_ = p.cmd.Wait() // killed
+	return err
+}
+
+// cpu is the CPU time that it has used so far.
+func (p *serveProcess) cpu() (time.Duration, error) { return clockOf(p.cmd.Process.Pid) }
+
+// resident is the memory of it that is resident, in bytes.
+func (p *serveProcess) resident() (int64, error) {
+	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.cmd.Process.Pid), "status"))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			var kb int64
+			_, err := fmt.Sscan(rest, &kb)
+			return kb * 1024, err
+		}
+	}
+	return 0, errors.New("this system does not say how much memory of a process is resident")
+}
+
+// asker is a client of a model and of a host.
+type asker struct {
+	client *http.Client
+	token  string
+	ctx    context.Context
+}
+
+// send sends a request and returns its answer, if it is a good one.
+func (c *asker) send(method, url string, body any) (*http.Response, error) {
+	var r io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		r = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(c.ctx, method, url, r)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	res, err := c.client.Do(req)
+	if err != nil || res.StatusCode < 300 {
+		return res, err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(res.Body, 1000))
+	return nil, errors.Join(fmt.Errorf("%s %s: %s: %s", method, url, res.Status, b), err)
+}
+
+// whole sends a request and wants a text in its answer.
+func (c *asker) whole(url string, body any, want string) error {
+	res, err := c.send(http.MethodPost, url, body)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err == nil && !bytes.Contains(b, []byte(want)) {
+		err = fmt.Errorf("%s answered %.300q", url, b)
+	}
+	return err
+}
+
+// model asks the model itself.
+func (c *asker) model(url string) error {
+	return c.whole(url+"/chat/completions", map[string]any{"model": "mock", "stream": true,
+		"messages": []any{map[string]string{"role": "user", "content": p6Question}}}, "[DONE]")
+}
+
+// chat asks over POST /chat.
+func (c *asker) chat(url string) error {
+	return c.whole(url+"/chat", map[string]string{"message": p6Question}, `"`+p6Answer+`"`)
+}
+
+// native begins a run and follows its events until it has ended.
+func (c *asker) native(url string) error {
+	run, err := c.start(url)
+	if err != nil {
+		return err
+	}
+	res, err := c.send(http.MethodGet, url+"/api/v1/runs/"+run+"/events", nil)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	r := sse.NewReader(res.Body, 1<<20)
+	defer r.Close()
+	answered, done := false, false
+	for {
+		e, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return err
+		}
+		answered = answered || bytes.Contains(e.Data, []byte(p6Answer))
+		done = done || bytes.Contains(e.Data, []byte(`"kind":"done"`))
+	}
+	if !answered || !done {
+		return fmt.Errorf("run %s: the stream ended, with answer: %t, with end: %t", run, answered, done)
+	}
+	return nil
+}
+
+// start begins a run and returns its id.
+func (c *asker) start(url string) (string, error) {
+	res, err := c.send(http.MethodPost, url+"/api/v1/runs", map[string]string{"question": p6Question})
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	var started struct{ Run struct{ ID string } }
+	b, err := io.ReadAll(res.Body)
+	if err == nil {
+		err = json.Unmarshal(b, &started)
+	}
+	return started.Run.ID, err
+}
