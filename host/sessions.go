@@ -78,6 +78,11 @@ func (h *Host) Messages(ctx context.Context, session string, seen bool) ([]*teno
 // RunRow finds a run: by id, by the unique beginning of one, or counted from
 // the last ("-1").
 func (h *Host) RunRow(ctx context.Context, ref string) (tenon.Run, error) {
+	if strings.HasPrefix(ref, "run_") { // mostly a whole id
+		if r, err := h.store.Run(ctx, ref); tenon.ErrorCode(err) != tenon.CodeNotFound {
+			return r, err
+		}
+	}
 	// Runs that others called are named in full, or below their caller.
 	f := store.RunFilter{Prefix: ref, Top: !strings.Contains(ref, "/"), Limit: 2}
 	if n, err := strconv.Atoi(ref); err == nil && n < 0 {

@@ -94,6 +94,9 @@ type RunFilter struct {
 	Prefix    string // of the id
 	Before    string // ids below this one
 	Limit     int    // 0 means 100
+	// Except leaves out the runs of which it returns true. It is asked with the id before
+	// more of a row is read, and must not use the store.
+	Except func(id string) bool
 }
 
 // Signal is a signal on its way to the owner of a run.

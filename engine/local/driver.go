@@ -26,8 +26,8 @@ type driver struct {
 	mailed  atomic.Bool   // there are letters
 	release func()        // of the lease
 
-	who   tenon.Principal // whose run it is; guarded by e.mu
-	named bool            // who is known
+	who     tenon.Principal // whose run it is, where that is counted; guarded by e.mu
+	counted bool            // in e.atWork
 
 	core    tenon.Core
 	create  *tenon.Run // the row, until it is stored

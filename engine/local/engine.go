@@ -50,6 +50,8 @@ type Engine struct {
 	closed   bool
 	draining atomic.Bool // nothing new begins
 	owned    map[string]*driver
+	atWork   map[tenon.Principal]int // of owned, those that work, by whose they are
+	working  int                     // and all of them
 	halted   halts
 	kick     chan struct{} // tells the watcher that there is a run
 }
@@ -71,7 +73,7 @@ func New(c Config) (*Engine, error) {
 	if c.Grace <= 0 {
 		c.Grace = 3 * time.Second
 	}
-	e := &Engine{c: c, owned: map[string]*driver{}, kick: make(chan struct{}, 1)}
+	e := &Engine{c: c, owned: map[string]*driver{}, atWork: map[tenon.Principal]int{}, kick: make(chan struct{}, 1)}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	e.wg.Go(e.watchInbox)
 	return e, nil
@@ -164,6 +166,7 @@ func (e *Engine) drop(d *driver, last ...tenon.Event) {
 		d.release()
 	}
 	delete(e.owned, d.id)
+	e.uncount(d)
 	letters := d.letters
 	d.letters = nil
 	close(d.gone)
@@ -185,26 +188,45 @@ func (e *Engine) drop(d *driver, last ...tenon.Event) {
 	e.wg.Done()
 }
 
-// works notes for whom a driver works.
+// works counts a driver among those that work, unless it settles a signal and no more.
 func (e *Engine) works(d *driver, who tenon.Principal) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	d.who, d.named = who, true
+	if d.counted || d.alone {
+		return
+	}
+	d.who, d.counted = who, true
+	e.atWork[who]++
+	e.working++
+}
+
+// uncount undoes works. The caller holds the lock.
+func (e *Engine) uncount(d *driver) {
+	if !d.counted {
+		return
+	}
+	d.counted = false
+	e.working--
+	if e.atWork[d.who]--; e.atWork[d.who] == 0 {
+		delete(e.atWork, d.who)
+	}
 }
 
 // AtWork counts the runs that this engine works on: those of a principal, and all.
 func (e *Engine) AtWork(who tenon.Principal) (own, all int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, d := range e.owned {
-		if !d.named || d.alone {
-			continue
-		}
-		if all++; d.who == who {
-			own++
-		}
+	return e.atWork[who], e.working
+}
+
+// WorksFor returns for whom this engine works on a run, if it does.
+func (e *Engine) WorksFor(id string) (who tenon.Principal, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if d := e.owned[id]; d != nil && d.counted {
+		return d.who, true
 	}
-	return own, all
+	return "", false
 }
 
 // owner returns the driver of a run, or nil.
@@ -230,6 +252,7 @@ func (e *Engine) List(ctx context.Context, f engine.Filter) ([]tenon.Run, error)
 		return nil, nil
 	}
 	q.State = tenon.RunWorking
+	q.Except = func(id string) bool { return e.owner(id) != nil }
 	var found []tenon.Run
 	for {
 		page, err := e.c.Store.Runs(ctx, q)
@@ -248,7 +271,7 @@ func (e *Engine) List(ctx context.Context, f engine.Filter) ([]tenon.Run, error)
 				return found, nil
 			}
 		}
-		if len(page) < q.Limit {
+		if len(page) == 0 {
 			return found, nil
 		}
 		q.Before = page[len(page)-1].ID

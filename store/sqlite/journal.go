@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"unicode"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
@@ -118,19 +119,56 @@ func (s *Store) Runs(ctx context.Context, f store.RunFilter) ([]tenon.Run, error
 	}
 	if f.Prefix != "" {
 		add("id >= ?", f.Prefix)
+		add("id <= ?", f.Prefix+string(unicode.MaxRune))
 		add("instr(id, ?) = 1", f.Prefix)
 	}
 	if f.Before != "" {
 		add("id < ?", f.Before)
 	}
-	q := selectRuns
+	cond := ""
 	if len(where) > 0 {
-		q += " WHERE " + strings.Join(where, " AND ")
+		cond = " WHERE " + strings.Join(where, " AND ")
 	}
 	if f.Limit <= 0 {
 		f.Limit = 100
 	}
-	return s.runs(ctx, q+fmt.Sprint(" ORDER BY id DESC LIMIT ", f.Limit), args...)
+	if f.Except != nil {
+		return s.runsExcept(ctx, "SELECT id FROM runs"+cond+" ORDER BY id DESC", args, f)
+	}
+	return s.runs(ctx, selectRuns+cond+fmt.Sprint(" ORDER BY id DESC LIMIT ", f.Limit), args...)
+}
+
+// runsExcept reads the ids first, since a whole row takes several times longer.
+func (s *Store) runsExcept(ctx context.Context, query string, args []any, f store.RunFilter) ([]tenon.Run, error) {
+	var ids []string
+	err := s.each(ctx, query, args, func(rows *sql.Rows) error {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return s.readError(ctx, err)
+		}
+		if !f.Except(id) {
+			ids = append(ids, id)
+		}
+		if len(ids) == f.Limit {
+			return errEnough
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var runs []tenon.Run
+	for _, id := range ids {
+		r, err := s.Run(ctx, id)
+		switch {
+		case tenon.ErrorCode(err) == tenon.CodeNotFound: // deleted a moment ago
+		case err != nil:
+			return nil, err
+		case f.State == "" || r.State == f.State:
+			runs = append(runs, r)
+		}
+	}
+	return runs, nil
 }
 
 func (s *Store) runs(ctx context.Context, query string, args ...any) ([]tenon.Run, error) {

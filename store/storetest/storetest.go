@@ -283,6 +283,8 @@ func testRows(t *testing.T, open func() store.Store) {
 		"prefix":  {store.RunFilter{Prefix: "run_2"}, "run_2"},
 		"owner":   {store.RunFilter{Principal: tenon.PrincipalLocal, Limit: 1}, "run_3"},
 		"another": {store.RunFilter{Principal: "anna"}, ""},
+		"except":  {store.RunFilter{Except: func(id string) bool { return id == "run_2" }}, "run_3 run_1"},
+		"working": {store.RunFilter{State: tenon.RunWorking, Limit: 1, Except: func(id string) bool { return id == "run_3" }}, "run_2"},
 		"nobody":  {store.RunFilter{Prefix: "x'"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
