@@ -85,12 +85,15 @@ func NewClient(cfg Config, wire string, env Env) (*Client, error) {
 	return c, nil
 }
 
+// maxIdle is how many connections to a provider are kept.
+const maxIdle = 1024
+
 // NewTransport returns an HTTP transport for models: the proxy of the
 // environment, connections kept for the next turn. Its owner calls
 // CloseIdleConnections when the models are done with.
 func NewTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConnsPerHost = 16
+	t.MaxIdleConnsPerHost, t.MaxIdleConns = maxIdle, 2*maxIdle // as many as there may be runs at a time: to connect anew costs more than a turn
 	t.MaxResponseHeaderBytes = 256 << 10
 	return t
 }
