@@ -17,6 +17,10 @@ const (
 	beat = 15 * time.Second
 	// writeTime is how long a client may take to read an event.
 	writeTime = 30 * time.Second
+	// aheadEvents is how many events may wait to be sent together.
+	aheadEvents = 16
+	// maxHeld is how many bytes of events are put together, if there are more.
+	maxHeld = 64 << 10
 )
 
 // events streams a run: what is stored after the event that Last-Event-ID or
@@ -29,7 +33,7 @@ func (c *call) events() error {
 	if err != nil {
 		return err
 	}
-	run, err := c.run()
+	run, err := c.toFollow()
 	if err != nil {
 		return err
 	}
@@ -44,7 +48,7 @@ func (c *call) events() error {
 	if err != nil {
 		return err
 	}
-	s, ok := c.stream(": run " + run.ID + "\n\n")
+	s, ok := c.stream("")
 	if !ok {
 		return nil
 	}
@@ -53,7 +57,7 @@ func (c *call) events() error {
 		e   tenon.Event
 		err error
 	}
-	items := make(chan item)
+	items := make(chan item, aheadEvents)
 	go func() {
 		defer close(items)
 		for e, err := range c.h.Events(ctx, run.ID, after) {
@@ -71,37 +75,74 @@ func (c *call) events() error {
 		for range items { // until the goroutine has ended
 		}
 	}()
+	pulse := time.NewTicker(beat)
+	defer pulse.Stop()
+	ended := func() error {
+		if c.ctx().Err() != nil {
+			s.hold(stopping)
+		}
+		_ = s.flush() // to whoever is still there
+		return nil
+	}
+	s.hold(": run " + run.ID + "\n\n")
+	if run.Seq > after { // goes out with what is stored
+		i, ok := <-items
+		if !ok {
+			return ended()
+		}
+		s.hold(c.eventText(i.e, i.err))
+	}
 	for {
-		text := ""
+		if len(s.held) < maxHeld {
+			select { // what is there goes out together
+			case i, ok := <-items:
+				if !ok {
+					return ended()
+				}
+				s.hold(c.eventText(i.e, i.err))
+				continue
+			default:
+			}
+		}
+		if s.flush() != nil {
+			return nil // the client has gone
+		}
 		select {
 		case i, ok := <-items:
-			switch {
-			case !ok:
-				return nil
-			case i.err != nil:
-				p, _ := problem(i.err)
-				b, _ := encode(p) // our own type
-				text = "event: problem\ndata: " + string(c.h.Masked(b)) + "\n\n"
-			default:
-				b, err := encode(i.e)
-				if err != nil {
-					return nil // cannot be: it came out of the journal
-				}
-				text = eventText(i.e, c.h.Masked(b))
+			if !ok {
+				return ended()
 			}
-		case <-time.After(beat):
-			text = ":\n\n"
+			s.hold(c.eventText(i.e, i.err))
+		case <-pulse.C:
+			s.hold(":\n\n")
 		case <-c.ctx().Done():
-			_ = s.write(stopping) // to whoever is still there
-			return nil
-		}
-		if s.write(text) != nil {
-			return nil // the client has gone
+			return ended()
 		}
 	}
 }
 
-func eventText(e tenon.Event, data []byte) string {
+// toFollow is the run of a request for its events. Of one that is worked on here the
+// row is not read: it has events, and has not ended.
+func (c *call) toFollow() (tenon.Run, error) {
+	id := c.req.PathValue("id")
+	if who, ok := c.h.WorksFor(id); ok && c.mine(who) {
+		return tenon.Run{ID: id, Principal: who, State: tenon.RunWorking, Seq: 1}, nil
+	}
+	return c.run()
+}
+
+// eventText is an event, or the error that ends the stream, as it is sent.
+func (c *call) eventText(e tenon.Event, err error) string {
+	if err != nil {
+		p, _ := problem(err)
+		b, _ := encode(p) // our own type
+		return "event: problem\ndata: " + string(c.h.Masked(b)) + "\n\n"
+	}
+	b, err := encode(e)
+	if err != nil {
+		return "" // cannot be: it came out of the journal
+	}
+	data := c.h.Masked(b)
 	if e.Seq > 0 {
 		return fmt.Sprintf("id: %d\ndata: %s\n\n", e.Seq, data)
 	}
@@ -159,20 +200,36 @@ func (c *call) stream(first string) (s stream, ok bool) {
 	h.Set("X-Accel-Buffering", "no")
 	h.Set("X-Content-Type-Options", "nosniff")
 	c.w.WriteHeader(http.StatusOK)
-	s = stream{http.NewResponseController(c.w), c.w}
-	return s, c.req.Method != http.MethodHead && s.write(first) == nil
+	s = stream{c: http.NewResponseController(c.w), w: c.w}
+	return s, c.req.Method != http.MethodHead && (first == "" || s.write(first) == nil)
 }
 
 type stream struct {
-	c *http.ResponseController
-	w http.ResponseWriter
+	c    *http.ResponseController
+	w    http.ResponseWriter
+	held []byte
 }
 
-func (s stream) write(text string) error {
+// write sends a text at once.
+func (s *stream) write(text string) error {
+	s.hold(text)
+	return s.flush()
+}
+
+// hold keeps a text until the next flush.
+func (s *stream) hold(text string) { s.held = append(s.held, text...) }
+
+// flush sends what is held.
+func (s *stream) flush() error {
+	if len(s.held) == 0 {
+		return nil
+	}
+	b := s.held
+	s.held = nil
 	if err := s.c.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
 		return err
 	}
-	if _, err := s.w.Write([]byte(text)); err != nil {
+	if _, err := s.w.Write(b); err != nil {
 		return err
 	}
 	return s.c.Flush()

@@ -90,11 +90,10 @@ func (c *call) followRun(run string, after uint64, tell telling) (f followed, er
 	if err = c.ctx().Err(); err != nil {
 		return f, err
 	}
-	if f.waiting, err = c.h.Awaited(c.ctx(), run); err != nil {
-		return f, err
-	}
 	f.said = said.String()
-	f.Report, err = c.h.Report(c.ctx(), run)
+	if f.Report, err = c.h.Report(c.ctx(), run); err == nil && !f.State.Ended() {
+		f.waiting, err = c.h.Awaited(c.ctx(), run)
+	}
 	return f, err
 }
 
