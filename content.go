@@ -2,7 +2,10 @@ package tenon
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
+
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
 // The kinds of content that tenon knows. Others are kept and passed on raw.
@@ -78,29 +81,48 @@ func (c Content) MarshalJSON() ([]byte, error) {
 // journal whatever they are. A field of another type than it should have is
 // taken as absent.
 func (c *Content) UnmarshalJSON(b []byte) error {
-	*c = Content{Raw: append(json.RawMessage(nil), b...)}
-	f := members(b)
-	c.Type, c.Text, c.Data = text(f["type"]), text(f["text"]), text(f["data"])
-	c.MimeType, c.URI, c.Name = text(f["mimeType"]), text(f["uri"]), text(f["name"])
-	if r, ok := f["resource"]; ok {
-		f = members(r)
-		c.URI, c.MimeType, c.Text, c.Data = text(f["uri"]), text(f["mimeType"]), text(f["text"]), text(f["blob"])
-	}
+	c.read(append(json.RawMessage(nil), b...))
 	return nil
 }
 
-// members splits an object; anything else has none.
-func members(b []byte) map[string]json.RawMessage {
-	var f map[string]json.RawMessage
-	_ = json.Unmarshal(b, &f) // no object: no members
-	return f
-}
-
-// text reads a string; anything else is none.
-func text(b []byte) string {
-	var s string
-	_ = json.Unmarshal(b, &s) // no string: no text
-	return s
+// read takes a block as it came, which it keeps.
+func (c *Content) read(raw json.RawMessage) {
+	*c = Content{Raw: raw}
+	var resource []byte
+	for key, v := range rawjson.Members(raw) {
+		switch string(key) {
+		case "type":
+			c.Type = rawjson.String(v)
+		case "text":
+			c.Text = rawjson.String(v)
+		case "data":
+			c.Data = rawjson.String(v)
+		case "mimeType":
+			c.MimeType = rawjson.String(v)
+		case "uri":
+			c.URI = rawjson.String(v)
+		case "name":
+			c.Name = rawjson.String(v)
+		case "resource":
+			resource = v
+		}
+	}
+	if resource == nil {
+		return
+	}
+	c.URI, c.MimeType, c.Text, c.Data = "", "", "", ""
+	for key, v := range rawjson.Members(resource) {
+		switch string(key) {
+		case "uri":
+			c.URI = rawjson.String(v)
+		case "mimeType":
+			c.MimeType = rawjson.String(v)
+		case "text":
+			c.Text = rawjson.String(v)
+		case "blob":
+			c.Data = rawjson.String(v)
+		}
+	}
 }
 
 // Result is what a tool call gave.
@@ -139,10 +161,26 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 // [Content] it takes whatever a server sent.
 func (r *Result) UnmarshalJSON(b []byte) error {
 	*r = Result{Raw: append(json.RawMessage(nil), b...)}
-	f := members(b)
-	_ = json.Unmarshal(f["content"], &r.Content) // no array: no content
-	r.IsError = string(f["isError"]) == "true"
-	r.Structured, r.Meta = f["structuredContent"], f["_meta"]
+	// The fields are parts of Raw: a large result is not copied for each.
+	for key, v := range rawjson.Members(r.Raw) {
+		switch string(key) {
+		case "content":
+			r.Content = nil
+			if v[0] == '[' {
+				r.Content = []Content{}
+			}
+			for raw := range rawjson.Elements(v) {
+				r.Content = append(r.Content, Content{})
+				r.Content[len(r.Content)-1].read(slices.Clip(raw))
+			}
+		case "isError":
+			r.IsError = string(v) == "true"
+		case "structuredContent":
+			r.Structured = slices.Clip(v)
+		case "_meta":
+			r.Meta = slices.Clip(v)
+		}
+	}
 	return nil
 }
 

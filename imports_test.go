@@ -19,10 +19,11 @@ const module = "github.com/tenonhq/tenon"
 // beside the root package, which all may. A package that is not listed may
 // not exist. Tests may import more.
 var arrows = map[string][]string{
-	".":      {},
+	".":      {"internal/rawjson"},
 	"policy": {},
 	"agent":  {"policy"}, // the config struct of an agent's rules
 
+	"internal/rawjson":    {},
 	"internal/patience":   {},
 	"internal/outbound":   {},
 	"internal/sse":        {},
@@ -37,12 +38,12 @@ var arrows = map[string][]string{
 	"internal/keyring":    {},
 	"servers":             {"catalog", "policy", "jsonrpc", "mcp", "transport", "servers/oauth"}, // catalog: the config structs of a server's tools
 
-	"model":           {"internal/sse"},
-	"model/anthropic": {"model", "internal/sse"},
-	"model/gemini":    {"model"},
-	"model/openai":    {"model", "internal/sse"},
-	"model/react":     {"model"},
-	"model/script":    {"model"},
+	"model":           {"internal/rawjson", "internal/sse"},
+	"model/anthropic": {"model", "internal/rawjson", "internal/sse"},
+	"model/gemini":    {"model", "internal/rawjson"},
+	"model/openai":    {"model", "internal/rawjson", "internal/sse"},
+	"model/react":     {"model", "internal/rawjson"},
+	"model/script":    {"model", "internal/rawjson"},
 	"record":          {"model", "model/anthropic", "mcp"},
 
 	"telemetry": {"agent"},

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
 // Body is a request body in pieces. The pieces are shared (a message's encoded
@@ -125,7 +126,7 @@ func (c *ToolCache) Get(tools []tenon.Tool, encode func([]tenon.Tool) []byte) []
 // Schema appends a tool's input schema as it is, compacted; a tool without one
 // takes any object.
 func Schema(dst []byte, schema json.RawMessage) []byte {
-	return AppendRaw(dst, schema, `{"type":"object","properties":{}}`)
+	return rawjson.AppendRaw(dst, schema, `{"type":"object","properties":{}}`)
 }
 
 // AppendOptions appends what the configuration passes on to a provider with a
@@ -145,9 +146,9 @@ func AppendOptions(dst []byte, t *tenon.Tool, provider string, own ...string) []
 			continue
 		}
 		dst = append(dst, ',')
-		dst = AppendString(dst, key)
+		dst = rawjson.AppendString(dst, key)
 		dst = append(dst, ':')
-		dst = AppendRaw(dst, options[key], "null")
+		dst = rawjson.AppendRaw(dst, options[key], "null")
 	}
 	return dst
 }

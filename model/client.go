@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/internal/sse"
 )
 
@@ -218,7 +219,7 @@ func (c *Client) status(resp *http.Response, body io.Reader) *Failure {
 			Message: "answered with a web page and not with an event stream; check " + c.cfg.key("base_url")}
 	case kind == "application/json":
 		text, _ := io.ReadAll(io.LimitReader(body, maxErrorBody))
-		if Field(text, "error") != nil {
+		if rawjson.Field(text, "error") != nil {
 			f := ErrorObject(0, text)
 			f.headers(resp.Header, time.Now())
 			return f

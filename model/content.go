@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
 // EmptyResult stands for a tool result without content.
@@ -142,14 +143,14 @@ func AppendArguments(dst []byte, c *tenon.ToolCall) []byte {
 	switch {
 	case c.Malformed != "":
 		dst = append(dst, `{"_invalid_json":`...)
-		return append(AppendString(dst, c.Malformed), '}')
+		return append(rawjson.AppendString(dst, c.Malformed), '}')
 	case len(c.Arguments) == 0 || string(c.Arguments) == "null":
 		return append(dst, "{}"...)
 	case c.Arguments[0] == '{' && json.Valid(c.Arguments):
 		return append(dst, c.Arguments...)
 	}
 	dst = append(dst, `{"_not_an_object":`...)
-	return append(AppendRaw(dst, c.Arguments, "null"), '}')
+	return append(rawjson.AppendRaw(dst, c.Arguments, "null"), '}')
 }
 
 // SetArguments puts the text of a call's arguments where it belongs: empty text

@@ -15,7 +15,6 @@
 //     one retry policy of the house;
 //   - [Body]: a request body of shared pieces, so that a long conversation is
 //     neither encoded nor copied again on every turn;
-//   - [Fields] and friends: reading a stream's events without decoding them twice;
 //   - the texts that stand for content a wire cannot carry ([Note]).
 //
 // Wire facts are those of the providers' references and of recorded streams.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
 // ownMembers are those of a request that tenon sets, on any wire.
@@ -26,7 +28,7 @@ func checkExtra(raw json.RawMessage) error {
 	if !json.Valid(raw) || raw[0] != '{' {
 		return errors.New("it is not a map")
 	}
-	for k := range Fields(raw) {
+	for k := range rawjson.Fields(raw) {
 		if slices.Contains(ownMembers, string(k)) {
 			return fmt.Errorf("'%s' is set by tenon itself", k)
 		}
@@ -36,8 +38,8 @@ func checkExtra(raw json.RawMessage) error {
 
 // AppendExtra appends the additional members of requests, each with a comma before it.
 func AppendExtra(dst []byte, raw json.RawMessage) []byte {
-	for k, v := range Fields(raw) {
-		dst = AppendString(append(dst, ','), string(k))
+	for k, v := range rawjson.Fields(raw) {
+		dst = rawjson.AppendString(append(dst, ','), string(k))
 		dst = append(append(dst, ':'), v...)
 	}
 	return dst

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
 // Failure is one attempt that gave no answer, before it becomes a
@@ -74,38 +75,38 @@ func ErrorObject(status int, body []byte) *Failure {
 
 func (f *Failure) read(body []byte) {
 	object := body
-	for k, v := range Fields(body) {
+	for k, v := range rawjson.Fields(body) {
 		switch string(k) {
 		case "error":
 			object = v
 		case "request_id":
-			f.Request = String(v)
+			f.Request = rawjson.String(v)
 		}
 	}
 	if object[0] == '"' { // {"error":"text"}: Ollama, llama.cpp
-		f.Message = String(object)
+		f.Message = rawjson.String(object)
 		return
 	}
 	var code, typ, status string
-	for k, v := range Fields(object) {
+	for k, v := range rawjson.Fields(object) {
 		switch string(k) {
 		case "message", "detail":
-			f.Message = String(v)
+			f.Message = rawjson.String(v)
 		case "type":
-			typ = String(v)
+			typ = rawjson.String(v)
 		case "code":
-			code = String(v)
-			if n, ok := Int(v); ok && f.Status == 0 && n >= 400 && n < 600 {
+			code = rawjson.String(v)
+			if n, ok := rawjson.Int(v); ok && f.Status == 0 && n >= 400 && n < 600 {
 				f.Status = n
 			}
 		case "status":
-			status = String(v)
+			status = rawjson.String(v)
 		case "param":
-			f.Param = String(v)
+			f.Param = rawjson.String(v)
 		case "details":
-			for d := range Elements(v) {
-				if delay := Field(d, "retryDelay"); delay != nil {
-					f.Wait, _ = time.ParseDuration(String(delay))
+			for d := range rawjson.Elements(v) {
+				if delay := rawjson.Field(d, "retryDelay"); delay != nil {
+					f.Wait, _ = time.ParseDuration(rawjson.String(delay))
 				}
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/model"
 )
 
@@ -37,7 +38,7 @@ const (
 
 // newBlock returns nil for what is no block.
 func newBlock(content []byte) *block {
-	kind := model.String(model.Field(content, "type"))
+	kind := rawjson.String(rawjson.Field(content, "type"))
 	if kind == "" {
 		return nil
 	}
@@ -48,13 +49,13 @@ func newBlock(content []byte) *block {
 func (b *block) add(delta, name string, val []byte) {
 	switch {
 	case delta == "input_json_delta" && name == "partial_json":
-		b.grow("input", input, model.StringBody(val))
+		b.grow("input", input, rawjson.StringBody(val))
 	case delta == "citations_delta" && name == "citation":
 		b.grow("citations", listed, val)
 	case delta == "signature_delta":
 		b.grow(name, single, val)
 	case len(val) > 0 && val[0] == '"':
-		b.grow(name, joined, model.StringBody(val))
+		b.grow(name, joined, rawjson.StringBody(val))
 	default:
 		b.grow(name, single, val)
 	}
@@ -95,28 +96,28 @@ func (b *block) find(name string) *grown {
 
 // text returns a string member with what deltas added to it.
 func (b *block) text(name string) string {
-	body := model.StringBody(model.Field(b.start, name))
+	body := rawjson.StringBody(rawjson.Field(b.start, name))
 	if g := b.find(name); g != nil {
 		if g.form == single {
-			return model.String(g.buf)
+			return rawjson.String(g.buf)
 		}
 		if len(body) == 0 {
-			return model.DecodeBody(g.buf)
+			return rawjson.DecodeBody(g.buf)
 		}
-		return model.DecodeBody(append(bytes.Clone(body), g.buf...))
+		return rawjson.DecodeBody(append(bytes.Clone(body), g.buf...))
 	}
-	return model.DecodeBody(body)
+	return rawjson.DecodeBody(body)
 }
 
 // arguments returns the text of the input: of the deltas, or the one the block
 // started with.
 func (b *block) arguments() string {
 	if g := b.find("input"); g != nil {
-		if s := model.DecodeBody(g.buf); s != "" {
+		if s := rawjson.DecodeBody(g.buf); s != "" {
 			return s
 		}
 	}
-	if v := model.Field(b.start, "input"); !model.IsNull(v) {
+	if v := rawjson.Field(b.start, "input"); !rawjson.IsNull(v) {
 		return string(v)
 	}
 	return ""
@@ -134,7 +135,7 @@ func (b *block) raw() json.RawMessage {
 		out = append(append(append(out, '"'), name...), `":`...)
 		out = append(out, val...)
 	}
-	for k, v := range model.Fields(b.start) {
+	for k, v := range rawjson.Fields(b.start) {
 		seen[string(k)] = true
 		if g := b.find(string(k)); g != nil {
 			v = g.value(v)
@@ -153,16 +154,16 @@ func (b *block) raw() json.RawMessage {
 func (g *grown) value(start []byte) []byte {
 	switch g.form {
 	case joined:
-		out := append([]byte{'"'}, model.StringBody(start)...)
+		out := append([]byte{'"'}, rawjson.StringBody(start)...)
 		return append(append(out, g.buf...), '"')
 	case listed:
 		out := []byte{'['}
-		for v := range model.Elements(start) {
+		for v := range rawjson.Elements(start) {
 			out = append(append(out, v...), ',')
 		}
 		return append(append(out, g.buf...), ']')
 	case input:
-		if s := model.DecodeBody(g.buf); s != "" {
+		if s := rawjson.DecodeBody(g.buf); s != "" {
 			return []byte(s)
 		}
 		if start == nil {
@@ -184,8 +185,8 @@ func (b *block) plain(names ...string) bool {
 		}
 		return false
 	}
-	for k, v := range model.Fields(b.start) {
-		if !known(string(k)) && !model.IsNull(v) {
+	for k, v := range rawjson.Fields(b.start) {
+		if !known(string(k)) && !rawjson.IsNull(v) {
 			return false
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/model"
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
 // DecodeMessage reads a message of this wire format. Its content is a string or
@@ -25,9 +25,9 @@ func DecodeMessage(data []byte) (*tenon.Message, error) {
 	msg := &tenon.Message{Role: m.Role}
 	switch {
 	case len(m.Content) > 0 && m.Content[0] == '"':
-		msg.Parts = []tenon.Part{{Type: tenon.PartText, Text: model.String(m.Content)}}
+		msg.Parts = []tenon.Part{{Type: tenon.PartText, Text: rawjson.String(m.Content)}}
 	case len(m.Content) > 0 && m.Content[0] == '[':
-		for raw := range model.Elements(m.Content) {
+		for raw := range rawjson.Elements(m.Content) {
 			b := newBlock(raw)
 			if b == nil {
 				return nil, tenon.Errorf(tenon.CodeInvalid, "anthropic message: a block has no type")
@@ -48,16 +48,16 @@ func DecodeMessage(data []byte) (*tenon.Message, error) {
 func (b *block) decode() tenon.Part {
 	switch b.kind {
 	case "image":
-		if s := model.Field(b.start, "source"); model.String(model.Field(s, "type")) == "base64" {
-			return tenon.Part{Type: tenon.PartImage, MimeType: model.String(model.Field(s, "media_type")), Data: model.String(model.Field(s, "data"))}
+		if s := rawjson.Field(b.start, "source"); rawjson.String(rawjson.Field(s, "type")) == "base64" {
+			return tenon.Part{Type: tenon.PartImage, MimeType: rawjson.String(rawjson.Field(s, "media_type")), Data: rawjson.String(rawjson.Field(s, "data"))}
 		}
 	case "tool_result":
-		r := &tenon.ToolResult{ID: b.text("tool_use_id"), IsError: string(model.Field(b.start, "is_error")) == "true"}
-		content := model.Field(b.start, "content")
-		if model.StringBody(content) != nil {
-			r.Content = []tenon.Content{tenon.Text(model.String(content))}
+		r := &tenon.ToolResult{ID: b.text("tool_use_id"), IsError: string(rawjson.Field(b.start, "is_error")) == "true"}
+		content := rawjson.Field(b.start, "content")
+		if rawjson.StringBody(content) != nil {
+			r.Content = []tenon.Content{tenon.Text(rawjson.String(content))}
 		}
-		for raw := range model.Elements(content) {
+		for raw := range rawjson.Elements(content) {
 			r.Content = append(r.Content, contentOf(raw))
 		}
 		return tenon.Part{Type: tenon.PartResult, Result: r}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/model"
 )
 
@@ -61,7 +62,7 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	cfg := m.cfg
 	h := make([]byte, 0, 512)
 	h = append(h, `{"model":`...)
-	h = model.AppendString(h, cfg.Model)
+	h = rawjson.AppendString(h, cfg.Model)
 	h = append(h, `,"max_tokens":`...)
 	h = strconv.AppendInt(h, int64(pick(req.MaxTokens, cfg.MaxTokens)), 10)
 	h = append(h, `,"stream":true`...)
@@ -91,7 +92,7 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	}
 	if req.System != "" {
 		h = append(h, `,"system":`...)
-		h = model.AppendString(h, req.System)
+		h = rawjson.AppendString(h, req.System)
 	}
 	b.Add(append(h, `,"messages":[`...))
 	if err := m.past.Add(b, m.key, req.Messages, true, m.encodeMessage); err != nil {
@@ -119,7 +120,7 @@ func appendChoice(dst []byte, req *tenon.Request) []byte {
 		return append(dst, `,"tool_choice":{"type":"`+req.ToolChoice+`"}`...)
 	}
 	dst = append(dst, `,"tool_choice":{"type":"tool","name":`...)
-	return append(model.AppendString(dst, req.ToolChoice), '}')
+	return append(rawjson.AppendString(dst, req.ToolChoice), '}')
 }
 
 // encodeTools writes the tools. The last found ones are not part of the prompt but
@@ -131,10 +132,10 @@ func encodeTools(tools []tenon.Tool, found int) []byte {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, `{"name":`...)
-		dst = model.AppendString(dst, t.Name)
+		dst = rawjson.AppendString(dst, t.Name)
 		if t.Description != "" {
 			dst = append(dst, `,"description":`...)
-			dst = model.AppendString(dst, t.Description)
+			dst = rawjson.AppendString(dst, t.Description)
 		}
 		dst = append(dst, `,"input_schema":`...)
 		dst = model.Schema(dst, t.Input)
@@ -226,12 +227,12 @@ func appendPart(dst []byte, p *tenon.Part, index int, can sees) []byte {
 
 func appendText(dst []byte, s string) []byte {
 	dst = append(dst, `{"type":"text","text":`...)
-	return append(model.AppendString(dst, s), '}')
+	return append(rawjson.AppendString(dst, s), '}')
 }
 
 func appendImage(dst []byte, mime, data string) []byte {
 	dst = append(dst, `{"type":"image","source":{"type":"base64","media_type":"`+mime+`","data":`...)
-	return append(model.AppendString(dst, data), "}}"...)
+	return append(rawjson.AppendString(dst, data), "}}"...)
 }
 
 // appendMedia appends a block that is no text in the form that it has here, if it has
@@ -248,16 +249,16 @@ func appendMedia(dst []byte, c tenon.Content, can sees) ([]byte, bool) {
 		return dst, false
 	}
 	dst = append(dst, `{"type":"document","title":`...)
-	dst = model.AppendString(dst, name)
+	dst = rawjson.AppendString(dst, name)
 	dst = append(dst, `,"source":{"type":"base64","media_type":"application/pdf","data":`...)
-	return append(model.AppendString(dst, data), "}}"...), true
+	return append(rawjson.AppendString(dst, data), "}}"...), true
 }
 
 func appendCall(dst []byte, c *tenon.ToolCall, index int) []byte {
 	dst = append(dst, `{"type":"tool_use","id":`...)
-	dst = model.AppendString(dst, safeID(c.ID, index))
+	dst = rawjson.AppendString(dst, safeID(c.ID, index))
 	dst = append(dst, `,"name":`...)
-	dst = model.AppendString(dst, c.Name)
+	dst = rawjson.AppendString(dst, c.Name)
 	dst = append(dst, `,"input":`...)
 	return append(model.AppendArguments(dst, c), '}')
 }
@@ -279,7 +280,7 @@ func safeID(id string, index int) string {
 
 func appendResult(dst []byte, r *tenon.ToolResult, index int, can sees) []byte {
 	dst = append(dst, `{"type":"tool_result","tool_use_id":`...)
-	dst = model.AppendString(dst, safeID(r.ID, index))
+	dst = rawjson.AppendString(dst, safeID(r.ID, index))
 	if r.IsError {
 		dst = append(dst, `,"is_error":true`...)
 	}
@@ -291,7 +292,7 @@ func appendResult(dst []byte, r *tenon.ToolResult, index int, can sees) []byte {
 				dst = append(dst, ',')
 			}
 			dst = append(dst, `{"type":"tool_reference","tool_name":`...)
-			dst = append(model.AppendString(dst, name), '}')
+			dst = append(rawjson.AppendString(dst, name), '}')
 		}
 		return append(dst, "]}"...)
 	}

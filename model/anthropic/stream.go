@@ -9,6 +9,7 @@ import (
 	"iter"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/model"
 )
 
@@ -72,10 +73,10 @@ func (a *answer) event(data []byte) (done bool, err error) {
 	}
 	var typ string
 	var index, delta, content, message, use []byte
-	for k, v := range model.Fields(data) {
+	for k, v := range rawjson.Fields(data) {
 		switch string(k) {
 		case "type":
-			typ = string(model.StringBody(v))
+			typ = string(rawjson.StringBody(v))
 		case "index":
 			index = v
 		case "delta":
@@ -92,10 +93,10 @@ func (a *answer) event(data []byte) (done bool, err error) {
 	case "content_block_delta":
 		err = a.delta(index, delta)
 	case "content_block_start":
-		n, _ := model.Int(index)
+		n, _ := rawjson.Int(index)
 		err = a.start(n, content)
 	case "content_block_stop":
-		if n, ok := model.Int(index); ok && a.current[n] != nil {
+		if n, ok := rawjson.Int(index); ok && a.current[n] != nil {
 			a.current[n].ended = true
 		}
 	case "message_start":
@@ -127,7 +128,7 @@ func (a *answer) say(kind, text string) {
 // begin takes message_start. A proxy may send it twice: with the same id it is
 // ignored, with another one the answer starts over.
 func (a *answer) begin(message []byte) error {
-	id := model.String(model.Field(message, "id"))
+	id := rawjson.String(rawjson.Field(message, "id"))
 	if a.begun {
 		if id == a.id {
 			return nil
@@ -139,14 +140,14 @@ func (a *answer) begin(message []byte) error {
 		}
 	}
 	a.begun, a.id, a.current = true, id, map[int]*block{}
-	for k, v := range model.Fields(message) {
+	for k, v := range rawjson.Fields(message) {
 		switch string(k) {
 		case "model":
-			a.model = model.String(v)
+			a.model = rawjson.String(v)
 		case "usage":
 			a.usage.read(v)
 		case "content": // whole blocks, in programmatic tool calling
-			for b := range model.Elements(v) {
+			for b := range rawjson.Elements(v) {
 				if err := a.start(-1-len(a.blocks), b); err != nil {
 					return err
 				}
@@ -160,14 +161,14 @@ func (a *answer) begin(message []byte) error {
 
 // ending reads stop_reason and stop_details of a message or message_delta.
 func (a *answer) ending(object []byte) {
-	for k, v := range model.Fields(object) {
+	for k, v := range rawjson.Fields(object) {
 		switch string(k) {
 		case "stop_reason":
-			if s := model.String(v); s != "" {
+			if s := rawjson.String(v); s != "" {
 				a.stop = s
 			}
 		case "stop_details":
-			if !model.IsNull(v) {
+			if !rawjson.IsNull(v) {
 				a.details = append([]byte(nil), v...)
 			}
 		}
@@ -175,11 +176,11 @@ func (a *answer) ending(object []byte) {
 }
 
 func (u *usage) read(object []byte) {
-	for k, v := range model.Fields(object) {
-		n, ok := model.Int(v)
+	for k, v := range rawjson.Fields(object) {
+		n, ok := rawjson.Int(v)
 		if string(k) == "output_tokens_details" {
-			for k, v := range model.Fields(v) {
-				if t, ok := model.Int(v); ok && (string(k) == "thinking_tokens" || string(k) == "reasoning_tokens") {
+			for k, v := range rawjson.Fields(v) {
+				if t, ok := rawjson.Int(v); ok && (string(k) == "thinking_tokens" || string(k) == "reasoning_tokens") {
 					u.thinking = t
 				}
 			}
@@ -212,23 +213,23 @@ func (a *answer) start(index int, content []byte) error {
 	a.current[index] = b
 	switch b.kind {
 	case "text":
-		a.say(tenon.DeltaText, model.String(model.Field(content, "text")))
+		a.say(tenon.DeltaText, rawjson.String(rawjson.Field(content, "text")))
 	case "thinking":
-		a.say(tenon.DeltaThinking, model.String(model.Field(content, "thinking")))
+		a.say(tenon.DeltaThinking, rawjson.String(rawjson.Field(content, "thinking")))
 	case "tool_use":
-		a.say(tenon.DeltaCall, model.String(model.Field(content, "name")))
+		a.say(tenon.DeltaCall, rawjson.String(rawjson.Field(content, "name")))
 	}
 	return nil
 }
 
 func (a *answer) delta(index, delta []byte) error {
-	n, _ := model.Int(index)
+	n, _ := rawjson.Int(index)
 	b := a.current[n]
 	if b == nil {
 		return model.Broken("a piece of block %d came before the block", n)
 	}
-	typ := string(model.StringBody(model.Field(delta, "type"))) // it need not come first
-	for k, v := range model.Fields(delta) {
+	typ := string(rawjson.StringBody(rawjson.Field(delta, "type"))) // it need not come first
+	for k, v := range rawjson.Fields(delta) {
 		if string(k) == "type" {
 			continue
 		}
@@ -236,11 +237,11 @@ func (a *answer) delta(index, delta []byte) error {
 		switch typ {
 		case "text_delta":
 			if string(k) == "text" {
-				a.say(tenon.DeltaText, model.String(v))
+				a.say(tenon.DeltaText, rawjson.String(v))
 			}
 		case "thinking_delta":
 			if string(k) == "thinking" {
-				a.say(tenon.DeltaThinking, model.String(v))
+				a.say(tenon.DeltaThinking, rawjson.String(v))
 			}
 		}
 	}
@@ -272,7 +273,7 @@ func (a *answer) response() *tenon.Response {
 	r := &tenon.Response{Message: msg, RawStop: a.stop, Model: a.model, ID: a.id}
 	r.Stop = stopReason(a.stop, calls)
 	if a.details != nil {
-		if s := model.String(model.Field(a.details, "explanation")); s != "" {
+		if s := rawjson.String(rawjson.Field(a.details, "explanation")); s != "" {
 			a.warn("the model refused: %s", s)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/model"
 )
 
@@ -95,7 +96,7 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	}
 	if req.System != "" {
 		h = append(h, `,"systemInstruction":{"parts":[{"text":`...)
-		h = append(model.AppendString(h, req.System), "}]}"...)
+		h = append(rawjson.AppendString(h, req.System), "}]}"...)
 	}
 	b.Add(append(h, `,"contents":[`...))
 	if err := m.past.Add(b, m.key, req.Messages, true, m.enc.message); err != nil {
@@ -115,7 +116,7 @@ func appendChoice(dst []byte, req *tenon.Request) []byte {
 		return append(append(dst, strings.ToUpper(req.ToolChoice)...), `"}}`...)
 	}
 	dst = append(dst, `ANY","allowedFunctionNames":[`...)
-	return append(model.AppendString(dst, req.ToolChoice), "]}}"...)
+	return append(rawjson.AppendString(dst, req.ToolChoice), "]}}"...)
 }
 
 func encodeTools(tools []tenon.Tool) []byte {
@@ -125,10 +126,10 @@ func encodeTools(tools []tenon.Tool) []byte {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, `{"name":`...)
-		dst = model.AppendString(dst, t.Name)
+		dst = rawjson.AppendString(dst, t.Name)
 		if t.Description != "" {
 			dst = append(dst, `,"description":`...)
-			dst = model.AppendString(dst, t.Description)
+			dst = rawjson.AppendString(dst, t.Description)
 		}
 		dst = append(dst, `,"parametersJsonSchema":`...)
 		dst = model.Schema(dst, t.Input)
@@ -198,7 +199,7 @@ func (e encoder) message(msg *tenon.Message) ([]byte, error) {
 
 func appendText(dst []byte, s string) []byte {
 	dst = append(dst, `{"text":`...)
-	return append(model.AppendString(dst, s), '}')
+	return append(rawjson.AppendString(dst, s), '}')
 }
 
 // appendID appends the id of a call that the provider knows.
@@ -207,7 +208,7 @@ func appendID(dst []byte, id string) []byte {
 		return dst
 	}
 	dst = append(dst, `"id":`...)
-	return append(model.AppendString(dst, id), ',')
+	return append(rawjson.AppendString(dst, id), ',')
 }
 
 // call appends a call that has no signature; the first of a turn then says so.
@@ -215,7 +216,7 @@ func (e encoder) call(dst []byte, c *tenon.ToolCall, first bool) []byte {
 	dst = append(dst, `{"functionCall":{`...)
 	dst = appendID(dst, c.ID)
 	dst = append(dst, `"name":`...)
-	dst = model.AppendString(dst, c.Name)
+	dst = rawjson.AppendString(dst, c.Name)
 	dst = append(dst, `,"args":`...)
 	dst = append(model.AppendArguments(dst, c), '}')
 	if first && e.signed {
@@ -230,7 +231,7 @@ func (e encoder) result(dst []byte, r *tenon.ToolResult) ([]byte, []tenon.Conten
 	dst = append(dst, `{"functionResponse":{`...)
 	dst = appendID(dst, r.ID)
 	dst = append(dst, `"name":`...)
-	dst = model.AppendString(dst, r.Name)
+	dst = rawjson.AppendString(dst, r.Name)
 	key := "output"
 	if r.IsError {
 		key = "error"
@@ -257,7 +258,7 @@ func (e encoder) result(dst []byte, r *tenon.ToolResult) ([]byte, []tenon.Conten
 	if text == "" {
 		text = model.EmptyResult
 	}
-	dst = append(model.AppendString(dst, text), '}')
+	dst = append(rawjson.AppendString(dst, text), '}')
 	for i, c := range inside {
 		sep := `,"parts":[`
 		if i > 0 {
@@ -290,9 +291,9 @@ func (e encoder) block(dst []byte, c tenon.Content) []byte {
 		return appendText(dst, model.Note(c))
 	}
 	dst = append(dst, `{"inlineData":{"mimeType":`...)
-	dst = model.AppendString(dst, mime)
+	dst = rawjson.AppendString(dst, mime)
 	dst = append(dst, `,"data":`...)
-	return append(model.AppendString(dst, data), "}}"...)
+	return append(rawjson.AppendString(dst, data), "}}"...)
 }
 
 // EncodedLen builds the body of a request as Generate does and returns its

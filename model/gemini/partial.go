@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/model"
 )
 
@@ -35,10 +36,10 @@ type value struct {
 func (p *partial) add(piece []byte) error {
 	var path string
 	var str, raw []byte
-	for k, v := range model.Fields(piece) {
+	for k, v := range rawjson.Fields(piece) {
 		switch string(k) {
 		case "jsonPath":
-			path = model.String(v)
+			path = rawjson.String(v)
 		case "stringValue":
 			str = v
 		case "numberValue", "boolValue":
@@ -54,7 +55,7 @@ func (p *partial) add(piece []byte) error {
 	switch {
 	case str != nil:
 		v.text = true
-		v.str = append(v.str, model.StringBody(str)...)
+		v.str = append(v.str, rawjson.StringBody(str)...)
 	case raw != nil:
 		v.raw = append(v.raw[:0], raw...)
 	}
@@ -176,7 +177,7 @@ func (v *value) append(dst []byte) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(model.AppendString(dst, v.names[i]), ':')
+			dst = append(rawjson.AppendString(dst, v.names[i]), ':')
 			dst = k.append(dst)
 		}
 		return append(dst, '}')

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/model"
 )
 
@@ -74,30 +75,30 @@ func (a *answer) chunk(data []byte) error {
 	if !json.Valid(data) {
 		return model.NotJSON(data)
 	}
-	for first := range model.Elements(data) { // some gateways wrap an error so
+	for first := range rawjson.Elements(data) { // some gateways wrap an error so
 		data = first
 		break
 	}
-	for k, v := range model.Fields(data) {
+	for k, v := range rawjson.Fields(data) {
 		switch string(k) {
 		case "candidates":
-			for c := range model.Elements(v) {
+			for c := range rawjson.Elements(v) {
 				if err := a.candidate(c); err != nil {
 					return err
 				}
 			}
 		case "promptFeedback":
-			if s := model.String(model.Field(v, "blockReason")); s != "" {
+			if s := rawjson.String(rawjson.Field(v, "blockReason")); s != "" {
 				a.finish, a.blocked = s, true
 			}
 		case "usageMetadata":
 			a.count(v)
 		case "responseId":
-			a.id = model.String(v)
+			a.id = rawjson.String(v)
 		case "modelVersion":
-			a.model = model.String(v)
+			a.model = rawjson.String(v)
 		case "error":
-			if !model.IsNull(v) {
+			if !rawjson.IsNull(v) {
 				return model.ErrorObject(0, data)
 			}
 		}
@@ -111,26 +112,26 @@ func (a *answer) chunk(data []byte) error {
 func (a *answer) candidate(c []byte) error {
 	var content []byte
 	var message string
-	for k, v := range model.Fields(c) {
+	for k, v := range rawjson.Fields(c) {
 		switch string(k) {
 		case "index":
-			if n, ok := model.Int(v); ok && n != 0 {
+			if n, ok := rawjson.Int(v); ok && n != 0 {
 				return nil // one answer was asked for
 			}
 		case "content":
 			content = v
 		case "finishReason":
-			if s := model.String(v); s != "" {
+			if s := rawjson.String(v); s != "" {
 				a.finish = s
 			}
 		case "finishMessage":
-			message = model.String(v)
+			message = rawjson.String(v)
 		}
 	}
 	if message != "" && a.finish != "STOP" {
 		a.warn("%s", message)
 	}
-	for p := range model.Elements(model.Field(content, "parts")) {
+	for p := range rawjson.Elements(rawjson.Field(content, "parts")) {
 		if err := a.part(p); err != nil {
 			return err
 		}
@@ -144,7 +145,7 @@ func (a *answer) part(raw []byte) error {
 	var text, call []byte
 	var thought, signed bool
 	other := false
-	for k, v := range model.Fields(raw) {
+	for k, v := range rawjson.Fields(raw) {
 		switch string(k) {
 		case "text":
 			text = v
@@ -153,7 +154,7 @@ func (a *answer) part(raw []byte) error {
 		case "functionCall":
 			call = v
 		case "thoughtSignature":
-			signed = !model.IsNull(v)
+			signed = !rawjson.IsNull(v)
 		default:
 			other = true
 		}
@@ -162,9 +163,9 @@ func (a *answer) part(raw []byte) error {
 	case call != nil:
 		return a.call(raw, call)
 	case text != nil && !other:
-		a.say(textKind(thought), model.String(text))
-		a.text(raw, model.StringBody(text), thought, signed)
-	case !model.IsNull(raw):
+		a.say(textKind(thought), rawjson.String(text))
+		a.text(raw, rawjson.StringBody(text), thought, signed)
+	case !rawjson.IsNull(raw):
 		a.parts = append(a.parts, &part{kind: tenon.PartOpaque, raw: bytes.Clone(raw)})
 	}
 	return nil
@@ -208,12 +209,12 @@ func (a *answer) call(raw, call []byte) error {
 	var name, id string
 	var args, pieces []byte
 	more := false
-	for k, v := range model.Fields(call) {
+	for k, v := range rawjson.Fields(call) {
 		switch string(k) {
 		case "name":
-			name = model.String(v)
+			name = rawjson.String(v)
 		case "id":
-			id = model.String(v)
+			id = rawjson.String(v)
 		case "args":
 			args = v
 		case "partialArgs":
@@ -228,7 +229,7 @@ func (a *answer) call(raw, call []byte) error {
 	}
 	if name != "" || p == nil {
 		p = &part{kind: tenon.PartCall, name: name, id: id}
-		for k, v := range model.Fields(raw) {
+		for k, v := range rawjson.Fields(raw) {
 			if string(k) != "functionCall" {
 				p.extra = append(append(append(append(p.extra, `,"`...), k...), `":`...), v...)
 			}
@@ -240,10 +241,10 @@ func (a *answer) call(raw, call []byte) error {
 		a.calls++
 		a.say(tenon.DeltaCall, name)
 	}
-	if !model.IsNull(args) {
+	if !rawjson.IsNull(args) {
 		p.args = string(args)
 	}
-	for piece := range model.Elements(pieces) {
+	for piece := range rawjson.Elements(pieces) {
 		if p.pieces == nil {
 			p.pieces = &partial{}
 		}
@@ -261,8 +262,8 @@ func (a *answer) call(raw, call []byte) error {
 func (a *answer) count(v []byte) {
 	u := &tenon.Usage{}
 	said := false
-	for k, v := range model.Fields(v) {
-		n, ok := model.Int(v)
+	for k, v := range rawjson.Fields(v) {
+		n, ok := rawjson.Int(v)
 		if !ok {
 			continue
 		}
@@ -292,7 +293,7 @@ func (a *answer) response() *tenon.Response {
 	cut := a.finish == "MAX_TOKENS"
 	calls := 0
 	for i, p := range a.parts {
-		out := tenon.Part{Type: p.kind, Text: model.DecodeBody(p.text)}
+		out := tenon.Part{Type: p.kind, Text: rawjson.DecodeBody(p.text)}
 		if p.raw != nil {
 			out.Wire, out.Raw = wire, p.raw
 		}
@@ -337,7 +338,7 @@ func (p *part) finished(nth int) tenon.Part {
 	if len(p.extra) > 0 && c.Malformed == "" {
 		raw := append([]byte(nil), `{"functionCall":{`...)
 		raw = appendID(raw, p.id)
-		raw = model.AppendString(append(raw, `"name":`...), p.name)
+		raw = rawjson.AppendString(append(raw, `"name":`...), p.name)
 		raw = model.AppendArguments(append(raw, `,"args":`...), c)
 		out.Wire, out.Raw = wire, slices.Concat(raw, []byte("}"), p.extra, []byte("}"))
 	}

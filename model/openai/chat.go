@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/model"
 )
 
@@ -63,7 +64,7 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	q := m.enc.quirks
 	h := make([]byte, 0, 512)
 	h = append(h, `{"model":`...)
-	h = model.AppendString(h, m.cfg.Model)
+	h = rawjson.AppendString(h, m.cfg.Model)
 	most := req.MaxTokens
 	if most <= 0 {
 		most = m.cfg.MaxTokens
@@ -94,7 +95,7 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	h = append(h, `,"messages":[`...)
 	if req.System != "" {
 		h = append(h, `{"role":"system","content":`...)
-		h = append(model.AppendString(h, req.System), '}')
+		h = append(rawjson.AppendString(h, req.System), '}')
 	}
 	b.Add(h)
 	if err := m.past.Add(b, m.key, req.Messages, req.System == "", m.enc.message); err != nil {
@@ -124,7 +125,7 @@ func appendChoice(dst []byte, req *tenon.Request) []byte {
 		return append(dst, `,"tool_choice":"required"`...)
 	}
 	dst = append(dst, `,"tool_choice":{"type":"function","function":{"name":`...)
-	return append(model.AppendString(dst, req.ToolChoice), "}}"...)
+	return append(rawjson.AppendString(dst, req.ToolChoice), "}}"...)
 }
 
 var _ tenon.Model = (*Model)(nil)

@@ -3,7 +3,7 @@ package openai
 import (
 	"bytes"
 
-	"github.com/tenonhq/tenon/model"
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
 // details joins the pieces of reasoning_details (OpenRouter, Vercel): entries
@@ -22,7 +22,7 @@ type detail struct {
 var streamed = map[string]bool{"text": true, "summary": true, "data": true}
 
 func (d *details) add(entry []byte) {
-	index, typ := model.Field(entry, "index"), model.Field(entry, "type")
+	index, typ := rawjson.Field(entry, "index"), rawjson.Field(entry, "type")
 	key := string(index) + " " + string(typ)
 	var e *detail
 	for _, old := range d.entries {
@@ -34,16 +34,16 @@ func (d *details) add(entry []byte) {
 		e = &detail{key: key, values: map[string][]byte{}}
 		d.entries = append(d.entries, e)
 	}
-	for k, v := range model.Fields(entry) {
+	for k, v := range rawjson.Fields(entry) {
 		name := string(k)
 		old, known := e.values[name]
 		if !known {
 			e.names = append(e.names, name)
 		}
 		switch {
-		case known && model.IsNull(v):
-		case known && streamed[name] && model.StringBody(old) != nil && model.StringBody(v) != nil:
-			e.values[name] = append(append(old[:len(old)-1], model.StringBody(v)...), '"')
+		case known && rawjson.IsNull(v):
+		case known && streamed[name] && rawjson.StringBody(old) != nil && rawjson.StringBody(v) != nil:
+			e.values[name] = append(append(old[:len(old)-1], rawjson.StringBody(v)...), '"')
 		default:
 			e.values[name] = bytes.Clone(v)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/model"
 )
 
@@ -43,7 +44,7 @@ func (e encoder) assistant(msg *tenon.Message) []byte {
 	switch {
 	case text != "":
 		dst = append(dst, `,"content":`...)
-		dst = model.AppendString(dst, text)
+		dst = rawjson.AppendString(dst, text)
 	case len(calls) > 0:
 		dst = append(dst, `,"content":null`...)
 	}
@@ -53,7 +54,7 @@ func (e encoder) assistant(msg *tenon.Message) []byte {
 		if p.Wire != wire || p.Type != tenon.PartThinking && p.Type != tenon.PartOpaque {
 			continue
 		}
-		for k, v := range model.Fields(p.Raw) {
+		for k, v := range rawjson.Fields(p.Raw) {
 			if slices.Contains(e.quirks.EchoReasoning, string(k)) {
 				dst = append(dst, `,"`...)
 				dst = append(append(append(dst, k...), `":`...), v...)
@@ -71,11 +72,11 @@ func (e encoder) assistant(msg *tenon.Message) []byte {
 				dst = append(dst, ',')
 			}
 			dst = append(dst, `{"id":`...)
-			dst = model.AppendString(dst, e.id(c.ID, i))
+			dst = rawjson.AppendString(dst, e.id(c.ID, i))
 			dst = append(dst, `,"type":"function","function":{"name":`...)
-			dst = model.AppendString(dst, c.Name)
+			dst = rawjson.AppendString(dst, c.Name)
 			dst = append(dst, `,"arguments":`...)
-			dst = model.AppendString(dst, string(model.AppendArguments(nil, c)))
+			dst = rawjson.AppendString(dst, string(model.AppendArguments(nil, c)))
 			dst = append(dst, "}}"...)
 		}
 		dst = append(dst, ']')
@@ -121,10 +122,10 @@ func (e encoder) results(msg *tenon.Message) []byte {
 			continue
 		}
 		dst = append(dst, `,{"role":"tool","tool_call_id":`...)
-		dst = model.AppendString(dst, e.id(r.ID, nth))
+		dst = rawjson.AppendString(dst, e.id(r.ID, nth))
 		dst = append(dst, `,"content":`...)
 		text, rest := e.result(r)
-		dst = model.AppendString(dst, text)
+		dst = rawjson.AppendString(dst, text)
 		dst = append(dst, '}')
 		later = append(later, rest...)
 		nth++
@@ -204,7 +205,7 @@ func (e encoder) user(dst []byte, msg *tenon.Message, more ...tenon.Content) []b
 	}
 	dst = append(dst, `,{"role":"user","content":`...)
 	if len(blocks) == 1 && blocks[0].Type == tenon.ContentText {
-		return append(model.AppendString(dst, blocks[0].Text), '}')
+		return append(rawjson.AppendString(dst, blocks[0].Text), '}')
 	}
 	for i, c := range blocks {
 		sep := byte(',')
@@ -221,23 +222,23 @@ func (e encoder) block(dst []byte, c tenon.Content) []byte {
 	switch {
 	case image && e.quirks.Images:
 		dst = append(dst, `{"type":"image_url","image_url":{"url":`...)
-		return append(model.AppendString(dst, "data:"+mime+";base64,"+data), "}}"...)
+		return append(rawjson.AppendString(dst, "data:"+mime+";base64,"+data), "}}"...)
 	case e.document(c):
 		name, data, _ := model.DocumentOf(c)
 		dst = append(dst, `{"type":"file","file":{"filename":`...)
-		dst = model.AppendString(dst, name)
+		dst = rawjson.AppendString(dst, name)
 		dst = append(dst, `,"file_data":`...)
-		return append(model.AppendString(dst, "data:application/pdf;base64,"+data), "}}"...)
+		return append(rawjson.AppendString(dst, "data:application/pdf;base64,"+data), "}}"...)
 	case c.Type == tenon.ContentAudio && e.quirks.Audio && audioFormat(c.MimeType) != "":
 		dst = append(dst, `{"type":"input_audio","input_audio":{"format":"`+audioFormat(c.MimeType)+`","data":`...)
-		return append(model.AppendString(dst, c.Data), "}}"...)
+		return append(rawjson.AppendString(dst, c.Data), "}}"...)
 	}
 	text := c.Text
 	if c.Type != tenon.ContentText {
 		text = model.Note(c)
 	}
 	dst = append(dst, `{"type":"text","text":`...)
-	return append(model.AppendString(dst, text), '}')
+	return append(rawjson.AppendString(dst, text), '}')
 }
 
 func encodeTools(tools []tenon.Tool) []byte {
@@ -247,10 +248,10 @@ func encodeTools(tools []tenon.Tool) []byte {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, `{"type":"function","function":{"name":`...)
-		dst = model.AppendString(dst, t.Name)
+		dst = rawjson.AppendString(dst, t.Name)
 		if t.Description != "" {
 			dst = append(dst, `,"description":`...)
-			dst = model.AppendString(dst, t.Description)
+			dst = rawjson.AppendString(dst, t.Description)
 		}
 		dst = append(dst, `,"parameters":`...)
 		dst = model.Schema(dst, t.Input)

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/model"
 )
 
@@ -64,7 +65,7 @@ func (e items) assistant(msg *tenon.Message) []byte {
 			dst = append(append(dst, ','), p.Raw...)
 		case p.Type == tenon.PartText && strings.TrimSpace(p.Text) != "":
 			dst = append(dst, `,{"role":"assistant","content":`...)
-			dst = append(model.AppendString(dst, p.Text), '}')
+			dst = append(rawjson.AppendString(dst, p.Text), '}')
 		}
 	}
 	return dst
@@ -73,16 +74,16 @@ func (e items) assistant(msg *tenon.Message) []byte {
 // canReturn reports whether a thought is an item that the provider can read
 // again.
 func canReturn(p *tenon.Part) bool {
-	return p.Wire == model.WireResponses && model.StringBody(model.Field(p.Raw, "encrypted_content")) != nil
+	return p.Wire == model.WireResponses && rawjson.StringBody(rawjson.Field(p.Raw, "encrypted_content")) != nil
 }
 
 func appendItemCall(dst []byte, c *tenon.ToolCall, nth int) []byte {
 	dst = append(dst, `,{"type":"function_call","call_id":`...)
-	dst = model.AppendString(dst, callID(c.ID, nth))
+	dst = rawjson.AppendString(dst, callID(c.ID, nth))
 	dst = append(dst, `,"name":`...)
-	dst = model.AppendString(dst, c.Name)
+	dst = rawjson.AppendString(dst, c.Name)
 	dst = append(dst, `,"arguments":`...)
-	dst = model.AppendString(dst, string(model.AppendArguments(nil, c)))
+	dst = rawjson.AppendString(dst, string(model.AppendArguments(nil, c)))
 	return append(dst, '}')
 }
 
@@ -100,7 +101,7 @@ func (e items) results(msg *tenon.Message) []byte {
 			continue
 		}
 		dst = append(dst, `,{"type":"function_call_output","call_id":`...)
-		dst = model.AppendString(dst, callID(r.ID, nth))
+		dst = rawjson.AppendString(dst, callID(r.ID, nth))
 		dst = append(dst, `,"output":`...)
 		dst = append(e.output(dst, r), '}')
 		nth++
@@ -121,7 +122,7 @@ func (e items) output(dst []byte, r *tenon.ToolResult) []byte {
 		if r.IsError && !strings.HasPrefix(text, "Error") {
 			text = "Error: " + text // this wire has no mark for it
 		}
-		return model.AppendString(dst, text)
+		return rawjson.AppendString(dst, text)
 	}
 	mark := len(dst)
 	if r.IsError && (r.Content[0].Type != tenon.ContentText || !strings.HasPrefix(r.Content[0].Text, "Error")) {
@@ -159,7 +160,7 @@ func (e items) user(dst []byte, parts []tenon.Part) []byte {
 	}
 	dst = append(dst, `,{"role":"user","content":`...)
 	if len(blocks) == 1 && blocks[0].Type == tenon.ContentText {
-		return append(model.AppendString(dst, blocks[0].Text), '}')
+		return append(rawjson.AppendString(dst, blocks[0].Text), '}')
 	}
 	for i, c := range blocks {
 		sep := byte(',')
@@ -169,7 +170,7 @@ func (e items) user(dst []byte, parts []tenon.Part) []byte {
 		dst = append(dst, sep)
 		if c.Type == tenon.ContentText { // a person's own words stay as they are
 			dst = append(dst, `{"type":"input_text","text":`...)
-			dst = append(model.AppendString(dst, c.Text), '}')
+			dst = append(rawjson.AppendString(dst, c.Text), '}')
 			continue
 		}
 		dst = e.block(dst, c)
@@ -180,14 +181,14 @@ func (e items) user(dst []byte, parts []tenon.Part) []byte {
 func (e items) block(dst []byte, c tenon.Content) []byte {
 	if mime, data, image := model.ImageOf(c); image && e.images {
 		dst = append(dst, `{"type":"input_image","image_url":`...)
-		return append(model.AppendString(dst, "data:"+mime+";base64,"+data), '}')
+		return append(rawjson.AppendString(dst, "data:"+mime+";base64,"+data), '}')
 	}
 	if name, data, document := model.DocumentOf(c); document && e.documents {
 		dst = append(dst, `{"type":"input_file","filename":`...)
-		dst = model.AppendString(dst, name)
+		dst = rawjson.AppendString(dst, name)
 		dst = append(dst, `,"file_data":`...)
-		return append(model.AppendString(dst, "data:application/pdf;base64,"+data), '}')
+		return append(rawjson.AppendString(dst, "data:application/pdf;base64,"+data), '}')
 	}
 	dst = append(dst, `{"type":"input_text","text":`...)
-	return append(model.AppendString(dst, model.Note(c)), '}')
+	return append(rawjson.AppendString(dst, model.Note(c)), '}')
 }

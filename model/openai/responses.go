@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/model"
 )
 
@@ -65,7 +66,7 @@ func bearer(cfg model.Config) http.Header {
 func (m *Responses) body(req *tenon.Request) (*model.Body, error) {
 	h := make([]byte, 0, 512)
 	h = append(h, `{"model":`...)
-	h = model.AppendString(h, m.cfg.Model)
+	h = rawjson.AppendString(h, m.cfg.Model)
 	most := req.MaxTokens
 	if most <= 0 {
 		most = m.cfg.MaxTokens
@@ -95,7 +96,7 @@ func (m *Responses) body(req *tenon.Request) (*model.Body, error) {
 	}
 	if req.System != "" {
 		h = append(h, `,"instructions":`...)
-		h = model.AppendString(h, req.System)
+		h = rawjson.AppendString(h, req.System)
 	}
 	b.Add(append(h, `,"input":[`...))
 	enc := m.enc
@@ -120,7 +121,7 @@ func appendResponsesChoice(dst []byte, req *tenon.Request) []byte {
 		return append(dst, `,"tool_choice":"required"`...)
 	}
 	dst = append(dst, `,"tool_choice":{"type":"function","name":`...)
-	return append(model.AppendString(dst, req.ToolChoice), '}')
+	return append(rawjson.AppendString(dst, req.ToolChoice), '}')
 }
 
 // encodeFlatTools writes the tools of this wire. strict has to be said, and is
@@ -138,10 +139,10 @@ func encodeFlatTools(tools []tenon.Tool) []byte {
 
 func appendFlatTool(dst []byte, t *tenon.Tool, found bool) []byte {
 	dst = append(dst, `{"type":"function","name":`...)
-	dst = model.AppendString(dst, t.Name)
+	dst = rawjson.AppendString(dst, t.Name)
 	if t.Description != "" {
 		dst = append(dst, `,"description":`...)
-		dst = model.AppendString(dst, t.Description)
+		dst = rawjson.AppendString(dst, t.Description)
 	}
 	own := []string{"type", "name", "description", "parameters"}
 	if found {

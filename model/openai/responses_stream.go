@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/model"
 )
 
@@ -75,7 +76,7 @@ func (a *output) say(kind, text string) {
 
 // at returns the item of an output_index.
 func (a *output) at(index []byte) *item {
-	n, _ := model.Int(index)
+	n, _ := rawjson.Int(index)
 	it := a.items[n]
 	if it == nil {
 		if a.items == nil {
@@ -94,10 +95,10 @@ func (a *output) event(data []byte) (done bool, err error) {
 	}
 	var typ string
 	var index, delta, object, response, part []byte
-	for k, v := range model.Fields(data) {
+	for k, v := range rawjson.Fields(data) {
 		switch string(k) {
 		case "type":
-			typ = string(model.StringBody(v))
+			typ = string(rawjson.StringBody(v))
 		case "output_index":
 			index = v
 		case "delta", "arguments":
@@ -113,25 +114,25 @@ func (a *output) event(data []byte) (done bool, err error) {
 	switch typ {
 	case "response.output_text.delta", "response.refusal.delta":
 		it := a.at(index)
-		it.text = append(it.text, model.StringBody(delta)...)
+		it.text = append(it.text, rawjson.StringBody(delta)...)
 		a.refused = a.refused || typ == "response.refusal.delta"
-		a.say(tenon.DeltaText, model.String(delta))
+		a.say(tenon.DeltaText, rawjson.String(delta))
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		it := a.at(index)
-		it.text = append(it.text, model.StringBody(delta)...)
-		a.say(tenon.DeltaThinking, model.String(delta))
+		it.text = append(it.text, rawjson.StringBody(delta)...)
+		a.say(tenon.DeltaThinking, rawjson.String(delta))
 	case "response.reasoning_summary_part.added":
-		if n, _ := model.Int(part); n > 0 {
+		if n, _ := rawjson.Int(part); n > 0 {
 			it := a.at(index)
 			it.text = append(it.text, `\n\n`...)
 			a.say(tenon.DeltaThinking, "\n\n")
 		}
 	case "response.function_call_arguments.delta":
 		it := a.at(index)
-		it.args = append(it.args, model.StringBody(delta)...)
+		it.args = append(it.args, rawjson.StringBody(delta)...)
 	case "response.function_call_arguments.done":
 		it := a.at(index)
-		it.args = append(it.args[:0], model.StringBody(delta)...)
+		it.args = append(it.args[:0], rawjson.StringBody(delta)...)
 	case "response.output_item.added":
 		a.begun(a.at(index), object)
 	case "response.output_item.done":
@@ -158,8 +159,8 @@ func (a *output) event(data []byte) (done bool, err error) {
 
 // failed is the failure that a response object tells of.
 func failed(response []byte) *model.Failure {
-	reason := model.Field(response, "error")
-	if model.IsNull(reason) {
+	reason := rawjson.Field(response, "error")
+	if rawjson.IsNull(reason) {
 		return &model.Failure{Code: tenon.CodeModel, Retry: true, Message: "the provider gave the answer up"}
 	}
 	return model.ErrorObject(0, slices.Concat([]byte(`{"error":`), reason, []byte("}")))
@@ -167,14 +168,14 @@ func failed(response []byte) *model.Failure {
 
 func (a *output) begun(it *item, object []byte) {
 	if it.kind == "" {
-		it.kind = model.String(model.Field(object, "type"))
+		it.kind = rawjson.String(rawjson.Field(object, "type"))
 	}
 	name := ""
 	switch it.kind {
 	case "function_call":
-		name = model.String(model.Field(object, "name"))
+		name = rawjson.String(rawjson.Field(object, "name"))
 	case searchItem:
-		if model.String(model.Field(object, "execution")) == "client" {
+		if rawjson.String(rawjson.Field(object, "execution")) == "client" {
 			name = a.finder
 		}
 	}
@@ -190,7 +191,7 @@ func (a *output) begun(it *item, object []byte) {
 // ended takes a whole item. What no piece said is shown now.
 func (a *output) ended(it *item, object []byte) {
 	it.raw = bytes.Clone(object)
-	said := model.DecodeBody(it.text)
+	said := rawjson.DecodeBody(it.text)
 	switch it.kind {
 	case "message":
 		text, refused := messageText(it.raw)
@@ -207,18 +208,18 @@ func (a *output) ended(it *item, object []byte) {
 
 // about takes what a response object says of the answer as a whole.
 func (a *output) about(response []byte) {
-	for k, v := range model.Fields(response) {
+	for k, v := range rawjson.Fields(response) {
 		switch string(k) {
 		case "id":
-			a.id = model.String(v)
+			a.id = rawjson.String(v)
 		case "model":
-			a.model = model.String(v)
+			a.model = rawjson.String(v)
 		case "status":
-			a.status = model.String(v)
+			a.status = rawjson.String(v)
 		case "incomplete_details":
-			a.reason = model.String(model.Field(v, "reason"))
+			a.reason = rawjson.String(rawjson.Field(v, "reason"))
 		case "usage":
-			if !model.IsNull(v) {
+			if !rawjson.IsNull(v) {
 				a.usage = responsesUsage(v)
 			}
 		}
@@ -231,7 +232,7 @@ func (a *output) missing(response []byte) {
 		return
 	}
 	n := 0
-	for object := range model.Elements(model.Field(response, "output")) {
+	for object := range rawjson.Elements(rawjson.Field(response, "output")) {
 		it := a.at(fmt.Append(nil, n))
 		a.begun(it, object)
 		a.ended(it, object)
@@ -241,17 +242,17 @@ func (a *output) missing(response []byte) {
 
 func responsesUsage(v []byte) *tenon.Usage {
 	u := &tenon.Usage{}
-	for k, v := range model.Fields(v) {
-		n, _ := model.Int(v)
+	for k, v := range rawjson.Fields(v) {
+		n, _ := rawjson.Int(v)
 		switch string(k) {
 		case "input_tokens":
 			u.Input = n
 		case "output_tokens":
 			u.Output = n
 		case "input_tokens_details":
-			u.CacheRead, _ = model.Int(model.Field(v, "cached_tokens"))
+			u.CacheRead, _ = rawjson.Int(rawjson.Field(v, "cached_tokens"))
 		case "output_tokens_details":
-			u.Reasoning, _ = model.Int(model.Field(v, "reasoning_tokens"))
+			u.Reasoning, _ = rawjson.Int(rawjson.Field(v, "reasoning_tokens"))
 		}
 	}
 	return u
@@ -295,12 +296,12 @@ func (a *output) part(it *item) *tenon.Part {
 	switch it.kind {
 	case "message":
 		if !whole {
-			return textPart(model.DecodeBody(it.text))
+			return textPart(rawjson.DecodeBody(it.text))
 		}
 		text, _ := messageText(it.raw)
 		return &tenon.Part{Type: tenon.PartText, Text: text, Wire: model.WireResponses, Raw: it.raw}
 	case "reasoning":
-		p := &tenon.Part{Type: tenon.PartThinking, Text: model.DecodeBody(it.text), Wire: model.WireResponses, Raw: it.raw}
+		p := &tenon.Part{Type: tenon.PartThinking, Text: rawjson.DecodeBody(it.text), Wire: model.WireResponses, Raw: it.raw}
 		if whole {
 			p.Text = thoughtText(it.raw)
 		}
@@ -313,7 +314,7 @@ func (a *output) part(it *item) *tenon.Part {
 		return a.call(it)
 	case "":
 		if len(it.text) > 0 {
-			return textPart(model.DecodeBody(it.text))
+			return textPart(rawjson.DecodeBody(it.text))
 		}
 		return nil
 	}
@@ -333,20 +334,20 @@ func textPart(text string) *tenon.Part {
 
 func (a *output) call(it *item) *tenon.Part {
 	var status, id, args string
-	for k, v := range model.Fields(it.raw) {
+	for k, v := range rawjson.Fields(it.raw) {
 		switch string(k) {
 		case "status":
-			status = model.String(v)
+			status = rawjson.String(v)
 		case "call_id":
-			id = model.String(v)
+			id = rawjson.String(v)
 		case "arguments":
-			if args = model.String(v); args == "" && len(v) > 0 && v[0] == '{' {
+			if args = rawjson.String(v); args == "" && len(v) > 0 && v[0] == '{' {
 				args = string(v)
 			}
 		}
 	}
 	if args == "" {
-		args = model.DecodeBody(it.args)
+		args = rawjson.DecodeBody(it.args)
 	}
 	switch {
 	case it.name == "":
@@ -367,7 +368,7 @@ func (a *output) call(it *item) *tenon.Part {
 	}
 	model.SetArguments(c, args)
 	p := &tenon.Part{Type: tenon.PartCall, Call: c}
-	if raw != nil && c.Malformed == "" && (search || model.StringBody(model.Field(raw, "arguments")) != nil) {
+	if raw != nil && c.Malformed == "" && (search || rawjson.StringBody(rawjson.Field(raw, "arguments")) != nil) {
 		p.Wire, p.Raw = model.WireResponses, raw
 	}
 	return p
@@ -397,9 +398,9 @@ func (a *output) stop(calls int) tenon.StopReason {
 
 // messageText joins the texts and refusals of a message item.
 func messageText(raw []byte) (text string, refused bool) {
-	for c := range model.Elements(model.Field(raw, "content")) {
-		text += model.String(model.Field(c, "text"))
-		if r := model.String(model.Field(c, "refusal")); r != "" {
+	for c := range rawjson.Elements(rawjson.Field(raw, "content")) {
+		text += rawjson.String(rawjson.Field(c, "text"))
+		if r := rawjson.String(rawjson.Field(c, "refusal")); r != "" {
 			text, refused = text+r, true
 		}
 	}
@@ -411,8 +412,8 @@ func messageText(raw []byte) (text string, refused bool) {
 func thoughtText(raw []byte) string {
 	var text string
 	for _, list := range []string{"summary", "content"} {
-		for c := range model.Elements(model.Field(raw, list)) {
-			s := model.String(model.Field(c, "text"))
+		for c := range rawjson.Elements(rawjson.Field(raw, list)) {
+			s := rawjson.String(rawjson.Field(c, "text"))
 			if text != "" && s != "" {
 				text += "\n\n"
 			}

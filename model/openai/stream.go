@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/model"
 )
 
@@ -81,27 +82,27 @@ func (a *answer) chunk(data []byte) error {
 		return model.NotJSON(data)
 	}
 	var failure []byte
-	for k, v := range model.Fields(data) {
+	for k, v := range rawjson.Fields(data) {
 		switch string(k) {
 		case "choices":
-			for c := range model.Elements(v) {
+			for c := range rawjson.Elements(v) {
 				a.choice(c)
 			}
 		case "id":
 			if a.id == "" {
-				a.id = model.String(v)
+				a.id = rawjson.String(v)
 			}
 		case "model":
 			if a.model == "" {
-				a.model = model.String(v)
+				a.model = rawjson.String(v)
 			}
 		case "usage":
-			if !model.IsNull(v) {
+			if !rawjson.IsNull(v) {
 				a.usage = readUsage(v)
 				a.cost = readCost(v)
 			}
 		case "error":
-			if !model.IsNull(v) {
+			if !rawjson.IsNull(v) {
 				failure = v
 			}
 		}
@@ -116,16 +117,16 @@ func (a *answer) chunk(data []byte) error {
 }
 
 func (a *answer) choice(c []byte) {
-	for k, v := range model.Fields(c) {
+	for k, v := range rawjson.Fields(c) {
 		switch string(k) {
 		case "index":
-			if n, ok := model.Int(v); ok && n != 0 {
+			if n, ok := rawjson.Int(v); ok && n != 0 {
 				return // one answer was asked for
 			}
 		case "delta", "message":
 			a.delta(v)
 		case "finish_reason":
-			if s := model.String(v); s != "" {
+			if s := rawjson.String(v); s != "" {
 				a.finish = s
 			}
 		}
@@ -134,32 +135,32 @@ func (a *answer) choice(c []byte) {
 
 func (a *answer) delta(d []byte) {
 	var shown bool // reasoning that comes in two members is shown once
-	for k, v := range model.Fields(d) {
-		if model.IsNull(v) {
+	for k, v := range rawjson.Fields(d) {
+		if rawjson.IsNull(v) {
 			continue
 		}
 		switch string(k) {
 		case "content":
 			a.content(v)
 		case "refusal":
-			a.refusal = append(a.refusal, model.StringBody(v)...)
-			a.say(tenon.DeltaText, model.String(v))
+			a.refusal = append(a.refusal, rawjson.StringBody(v)...)
+			a.say(tenon.DeltaText, rawjson.String(v))
 		case model.ReasoningContent, model.Reasoning:
 			i := 0
 			if string(k) == model.Reasoning {
 				i = 1
 			}
-			a.reasoning[i] = append(a.reasoning[i], model.StringBody(v)...)
+			a.reasoning[i] = append(a.reasoning[i], rawjson.StringBody(v)...)
 			if !shown {
 				shown = true
-				a.say(tenon.DeltaThinking, model.String(v))
+				a.say(tenon.DeltaThinking, rawjson.String(v))
 			}
 		case model.ReasoningDetails:
-			for e := range model.Elements(v) {
+			for e := range rawjson.Elements(v) {
 				a.details.add(e)
 			}
 		case "tool_calls":
-			for c := range model.Elements(v) {
+			for c := range rawjson.Elements(v) {
 				a.call(c)
 			}
 		case "function_call": // the form before tool_calls
@@ -171,17 +172,17 @@ func (a *answer) delta(d []byte) {
 // content takes a text, or Mistral's list of text and thinking parts.
 func (a *answer) content(v []byte) {
 	if v[0] == '"' {
-		a.text = append(a.text, model.StringBody(v)...)
-		a.say(tenon.DeltaText, model.String(v))
+		a.text = append(a.text, rawjson.StringBody(v)...)
+		a.say(tenon.DeltaText, rawjson.String(v))
 		return
 	}
-	for part := range model.Elements(v) {
-		switch model.String(model.Field(part, "type")) {
+	for part := range rawjson.Elements(v) {
+		switch rawjson.String(rawjson.Field(part, "type")) {
 		case "text":
-			a.content(orEmpty(model.Field(part, "text")))
+			a.content(orEmpty(rawjson.Field(part, "text")))
 		case "thinking":
-			for t := range model.Elements(model.Field(part, "thinking")) {
-				s := model.String(model.Field(t, "text"))
+			for t := range rawjson.Elements(rawjson.Field(part, "thinking")) {
+				s := rawjson.String(rawjson.Field(t, "text"))
 				a.thinking.WriteString(s)
 				a.say(tenon.DeltaThinking, s)
 			}
@@ -199,14 +200,14 @@ func orEmpty(v []byte) []byte {
 func (a *answer) call(c []byte) {
 	index, id := -1, ""
 	var function []byte
-	for k, v := range model.Fields(c) {
+	for k, v := range rawjson.Fields(c) {
 		switch string(k) {
 		case "index":
-			if n, ok := model.Int(v); ok {
+			if n, ok := rawjson.Int(v); ok {
 				index = n
 			}
 		case "id":
-			id = model.String(v)
+			id = rawjson.String(v)
 		case "function":
 			function = v
 		}
@@ -220,10 +221,10 @@ func (a *answer) call(c []byte) {
 func (a *answer) piece(index int, id string, function []byte) {
 	var name string
 	var args []byte
-	for k, v := range model.Fields(function) {
+	for k, v := range rawjson.Fields(function) {
 		switch string(k) {
 		case "name":
-			name = model.String(v)
+			name = rawjson.String(v)
 		case "arguments":
 			args = v
 		}
@@ -249,15 +250,15 @@ func (a *answer) piece(index int, id string, function []byte) {
 		}
 		c.name += name
 	}
-	if body := model.StringBody(args); body != nil {
+	if body := rawjson.StringBody(args); body != nil {
 		c.args = append(c.args, body...)
-	} else if !model.IsNull(args) { // whole, as some servers send them; what is no object is refused later
+	} else if !rawjson.IsNull(args) { // whole, as some servers send them; what is no object is refused later
 		c.object = append(c.object[:0], args...)
 	}
 }
 
 func (c *call) arguments() string {
-	if s := model.DecodeBody(c.args); s != "" || c.object == nil {
+	if s := rawjson.DecodeBody(c.args); s != "" || c.object == nil {
 		return s
 	}
 	return string(c.object)
@@ -273,8 +274,8 @@ func (a *answer) response() *tenon.Response {
 	if p := a.thought(); p != nil {
 		msg.Parts = append(msg.Parts, *p)
 	}
-	text := model.DecodeBody(a.text)
-	if refusal := model.DecodeBody(a.refusal); refusal != "" {
+	text := rawjson.DecodeBody(a.text)
+	if refusal := rawjson.DecodeBody(a.refusal); refusal != "" {
 		text += refusal
 	}
 	if text != "" {
@@ -328,7 +329,7 @@ func (a *answer) thought() *tenon.Part {
 			continue
 		}
 		if text == "" {
-			text = model.DecodeBody(body)
+			text = rawjson.DecodeBody(body)
 		}
 		val := append(append([]byte{'"'}, body...), '"')
 		member(reasoningMembers[i], val)
@@ -352,8 +353,8 @@ func (a *answer) thought() *tenon.Part {
 func readUsage(v []byte) *tenon.Usage {
 	u := &tenon.Usage{}
 	var hit int
-	for k, v := range model.Fields(v) {
-		n, _ := model.Int(v)
+	for k, v := range rawjson.Fields(v) {
+		n, _ := rawjson.Int(v)
 		switch string(k) {
 		case "prompt_tokens":
 			u.Input = n
@@ -362,9 +363,9 @@ func readUsage(v []byte) *tenon.Usage {
 		case "prompt_cache_hit_tokens": // DeepSeek
 			hit = n
 		case "prompt_tokens_details":
-			u.CacheRead, _ = model.Int(model.Field(v, "cached_tokens"))
+			u.CacheRead, _ = rawjson.Int(rawjson.Field(v, "cached_tokens"))
 		case "completion_tokens_details":
-			u.Reasoning, _ = model.Int(model.Field(v, "reasoning_tokens"))
+			u.Reasoning, _ = rawjson.Int(rawjson.Field(v, "reasoning_tokens"))
 		}
 	}
 	u.CacheRead = max(u.CacheRead, hit)
@@ -375,8 +376,8 @@ func readUsage(v []byte) *tenon.Usage {
 // says so.
 func readCost(v []byte) *tenon.USD {
 	var cost tenon.USD
-	raw := model.Field(v, "cost")
-	if model.IsNull(raw) || cost.UnmarshalJSON(raw) != nil || cost < 0 {
+	raw := rawjson.Field(v, "cost")
+	if rawjson.IsNull(raw) || cost.UnmarshalJSON(raw) != nil || cost < 0 {
 		return nil
 	}
 	return &cost

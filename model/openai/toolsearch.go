@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/model"
 )
 
@@ -23,7 +24,7 @@ func isSearch(id string) bool { return strings.HasPrefix(id, searchPrefix) }
 // appendSearch appends the tool that finds others.
 func appendSearch(dst []byte, t *tenon.Tool) []byte {
 	dst = append(dst, `{"type":"tool_search","execution":"client","description":`...)
-	dst = model.AppendString(dst, t.Description)
+	dst = rawjson.AppendString(dst, t.Description)
 	dst = append(dst, `,"parameters":`...)
 	return append(model.Schema(dst, t.Input), '}')
 }
@@ -31,7 +32,7 @@ func appendSearch(dst []byte, t *tenon.Tool) []byte {
 // appendSearchCall appends the item of a search whose own form is gone.
 func appendSearchCall(dst []byte, c *tenon.ToolCall) []byte {
 	dst = append(dst, `,{"type":"`+searchItem+`","execution":"client","status":"completed","call_id":`...)
-	dst = model.AppendString(dst, strings.TrimPrefix(c.ID, searchPrefix))
+	dst = rawjson.AppendString(dst, strings.TrimPrefix(c.ID, searchPrefix))
 	dst = append(dst, `,"arguments":`...)
 	return append(model.AppendArguments(dst, c), '}')
 }
@@ -40,7 +41,7 @@ func appendSearchCall(dst []byte, c *tenon.ToolCall) []byte {
 // request.
 func (e items) found(dst []byte, r *tenon.ToolResult) []byte {
 	dst = append(dst, `,{"type":"tool_search_output","execution":"client","status":"completed","call_id":`...)
-	dst = model.AppendString(dst, strings.TrimPrefix(r.ID, searchPrefix))
+	dst = rawjson.AppendString(dst, strings.TrimPrefix(r.ID, searchPrefix))
 	dst = append(dst, `,"tools":[`...)
 	empty := len(dst)
 	for _, name := range r.Found {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/model"
 )
 
@@ -90,7 +91,7 @@ func (a argument) line() string {
 	if a.required {
 		s = "  - Required: "
 	}
-	s += string(model.AppendString(nil, model.Visible(a.name))) + " (" + a.typ + ")"
+	s += string(rawjson.AppendString(nil, model.Visible(a.name))) + " (" + a.typ + ")"
 	if a.description != "" {
 		s += ": " + a.description
 	}
@@ -104,15 +105,15 @@ func arguments(schema json.RawMessage) []argument {
 		return nil
 	}
 	required := map[string]bool{}
-	for name := range model.Elements(model.Field(schema, "required")) {
-		required[model.String(name)] = true
+	for name := range rawjson.Elements(rawjson.Field(schema, "required")) {
+		required[rawjson.String(name)] = true
 	}
 	s := &shapes{root: schema}
 	var args []argument
-	for key, raw := range model.Fields(model.Field(schema, "properties")) {
-		a := argument{name: unquote(key), typ: s.of(raw, 0), description: oneLine(model.String(model.Field(raw, "description")))}
+	for key, raw := range rawjson.Fields(rawjson.Field(schema, "properties")) {
+		a := argument{name: unquote(key), typ: s.of(raw, 0), description: oneLine(rawjson.String(rawjson.Field(raw, "description")))}
 		if a.required = required[a.name]; !a.required {
-			if d := model.Field(raw, "default"); len(d) > 0 && len(d) <= maxValue {
+			if d := rawjson.Field(raw, "default"); len(d) > 0 && len(d) <= maxValue {
 				a.typ += ", default " + compact(d)
 			}
 		}
@@ -147,22 +148,22 @@ func (s *shapes) of(schema json.RawMessage, depth int) string {
 	shape := plain
 	switch {
 	case has(schema, "$ref"):
-		target := s.follow(model.String(model.Field(schema, "$ref")))
+		target := s.follow(rawjson.String(rawjson.Field(schema, "$ref")))
 		if target == nil {
 			return plain
 		}
 		shape = s.of(target, depth+1)
 	case has(schema, "const"):
-		shape = compact(model.Field(schema, "const"))
+		shape = compact(rawjson.Field(schema, "const"))
 	case has(schema, "enum"):
-		shape = alternatives(model.Field(schema, "enum"), compact)
+		shape = alternatives(rawjson.Field(schema, "enum"), compact)
 	case has(schema, "anyOf"):
-		shape = alternatives(model.Field(schema, "anyOf"), func(v json.RawMessage) string { return s.of(v, depth+1) })
+		shape = alternatives(rawjson.Field(schema, "anyOf"), func(v json.RawMessage) string { return s.of(v, depth+1) })
 	case has(schema, "oneOf"):
-		shape = alternatives(model.Field(schema, "oneOf"), func(v json.RawMessage) string { return s.of(v, depth+1) })
+		shape = alternatives(rawjson.Field(schema, "oneOf"), func(v json.RawMessage) string { return s.of(v, depth+1) })
 	case plain == "array" && has(schema, "items"):
 		shape = "array"
-		if of := s.of(model.Field(schema, "items"), depth+1); of != "any" {
+		if of := s.of(rawjson.Field(schema, "items"), depth+1); of != "any" {
 			shape = "array of " + of
 		}
 	case plain == "object" && has(schema, "properties"):
@@ -176,14 +177,14 @@ func (s *shapes) of(schema json.RawMessage, depth int) string {
 
 func (s *shapes) object(schema json.RawMessage, depth int) string {
 	required := map[string]bool{}
-	for name := range model.Elements(model.Field(schema, "required")) {
-		required[model.String(name)] = true
+	for name := range rawjson.Elements(rawjson.Field(schema, "required")) {
+		required[rawjson.String(name)] = true
 	}
 	var parts []string
 	size := 0
-	for key, raw := range model.Fields(model.Field(schema, "properties")) {
+	for key, raw := range rawjson.Fields(rawjson.Field(schema, "properties")) {
 		name := unquote(key)
-		part := string(model.AppendString(nil, model.Visible(name)))
+		part := string(rawjson.AppendString(nil, model.Visible(name)))
 		if !required[name] {
 			part += "?"
 		}
@@ -210,7 +211,7 @@ func (s *shapes) follow(ref string) json.RawMessage {
 	}
 	at := s.root
 	for _, step := range strings.Split(path, "/") {
-		if at = model.Field(at, strings.NewReplacer("~1", "/", "~0", "~").Replace(step)); at == nil {
+		if at = rawjson.Field(at, strings.NewReplacer("~1", "/", "~0", "~").Replace(step)); at == nil {
 			return nil
 		}
 	}
@@ -221,7 +222,7 @@ func (s *shapes) follow(ref string) json.RawMessage {
 func alternatives(list json.RawMessage, shape func(json.RawMessage) string) string {
 	var parts []string
 	seen := map[string]bool{}
-	for v := range model.Elements(list) {
+	for v := range rawjson.Elements(list) {
 		p := shape(v)
 		switch {
 		case seen[p]:
@@ -237,26 +238,26 @@ func alternatives(list json.RawMessage, shape func(json.RawMessage) string) stri
 
 // typeOf is the schema's type, or any.
 func typeOf(schema json.RawMessage) string {
-	t := model.Field(schema, "type")
+	t := rawjson.Field(schema, "type")
 	switch {
 	case len(t) > 0 && t[0] == '[':
-		return alternatives(t, func(v json.RawMessage) string { return oneLine(model.String(v)) })
+		return alternatives(t, func(v json.RawMessage) string { return oneLine(rawjson.String(v)) })
 	case len(t) > 0 && t[0] == '"':
-		return oneLine(model.String(t))
+		return oneLine(rawjson.String(t))
 	case has(schema, "properties"):
 		return "object"
 	}
 	return "any"
 }
 
-func has(schema json.RawMessage, key string) bool { return len(model.Field(schema, key)) > 0 }
+func has(schema json.RawMessage, key string) bool { return len(rawjson.Field(schema, key)) > 0 }
 
-// unquote decodes a key as model.Fields has it.
+// unquote decodes a key as rawjson.Fields has it.
 func unquote(key []byte) string {
 	if !strings.Contains(string(key), `\`) {
 		return string(key)
 	}
-	return model.String([]byte(`"` + string(key) + `"`))
+	return rawjson.String([]byte(`"` + string(key) + `"`))
 }
 
 // compact is a value on one line, with what a person could not see shown.

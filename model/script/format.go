@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/model"
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
 // maxFile bounds a script file; a script is written by hand.
@@ -289,7 +289,7 @@ func appendJSON(dst []byte, n *yaml.Node) ([]byte, error) {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = model.AppendString(dst, n.Content[i].Value)
+			dst = rawjson.AppendString(dst, n.Content[i].Value)
 			dst = append(dst, ':')
 			if dst, err = appendJSON(dst, n.Content[i+1]); err != nil {
 				return nil, err
@@ -313,7 +313,7 @@ func appendJSON(dst []byte, n *yaml.Node) ([]byte, error) {
 		return append(dst, n.Value...), nil
 	}
 	if tag == "!!str" || tag == "!!timestamp" || tag == "!!binary" {
-		return model.AppendString(dst, n.Value), nil
+		return rawjson.AppendString(dst, n.Value), nil
 	}
 	var v any
 	if err := n.Decode(&v); err != nil {

@@ -1,4 +1,15 @@
-package model
+// Package rawjson reads and writes JSON without decoding it into Go values first.
+//
+// What tenon handles most are small objects of which it wants a few members: the
+// events of a model's stream, the blocks of a tool's result. Decoding each into a
+// struct costs more than all the rest, so whoever has checked that some bytes are JSON
+// (once, with json.Valid or by encoding/json) steps over them with these functions,
+// which take slices and copy nothing. None of them panics on bytes that are not JSON;
+// what they then yield has no meaning.
+//
+// The adapters in model read and write their wires with it, and the root package the
+// results of tools.
+package rawjson
 
 import (
 	"bytes"
@@ -8,13 +19,6 @@ import (
 	"strings"
 	"unicode/utf8"
 )
-
-// The events of a stream are small JSON objects of which an adapter wants a
-// few members. Decoding each into a struct costs more than all the rest of an
-// answer, so the adapters check an event once with json.Valid and then step
-// over it with the functions of this file, which take slices of the event and
-// copy nothing. None of them panics on bytes that are not JSON; what they then
-// yield has no meaning.
 
 // Fields yields the members of a JSON object: the key without its quotes (an
 // escaped key stays escaped) and the raw value. Anything else yields nothing.
@@ -42,6 +46,21 @@ func Fields(raw []byte) iter.Seq2[[]byte, []byte] {
 				return
 			}
 			i = space(raw, i+1)
+		}
+	}
+}
+
+// Members yields the members of a JSON object like [Fields], with keys that are
+// decoded. A key that is there more than once comes more than once.
+func Members(raw []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(key, val []byte) bool) {
+		for key, val := range Fields(raw) {
+			if bytes.IndexByte(key, '\\') >= 0 || !utf8.Valid(key) {
+				key = []byte(DecodeBody(key))
+			}
+			if !yield(key, val) {
+				return
+			}
 		}
 	}
 }

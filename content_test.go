@@ -1,0 +1,73 @@
+package tenon_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tenonhq/tenon"
+)
+
+// FuzzResult holds the reading of results to encoding/json: whatever a server sends,
+// the fields are those that a plain decoder finds, and the bytes come out as they came.
+func FuzzResult(f *testing.F) {
+	for _, s := range []string{
+		`{"content":[{"type":"text","text":"a \"b\" \u00e9"},null,7,[{}],{"type":7,"text":null}],"isError":true,"_meta":{"a":1}}`,
+		`{"content":[],"structuredContent":{"n":9007199254740993}}`,
+		`{"content":null}`, `{"content":{}}`, `{"content":[{"type":"text"}],"content":[]}`, `null`, `[]`, `7`, `{}`, ` { } `,
+		`{"content":[{"type":"resource","uri":"u","resource":{"uri":"v","mimeType":"t","blob":"YQ==","text":"x"}}]}`,
+		`{"content":[{"type":"resource","text":"u","resource":null},{"resource":[1]}]}`,
+		`{"c\u006fntent":[{"t\u0079pe":"image","data":"YQ=="}],"isError":"true"}`,
+		`{"content":[{"text":"\ud83d\ude00\ud83d"}]}`,
+		"{\"content\":[{\"text\":\"\xff\"}]}",
+		`{"isError":true,"isError":false}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if !json.Valid(b) {
+			return
+		}
+		got := &tenon.Result{}
+		if err := got.UnmarshalJSON(b); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(plainResult(b), got, cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("%s:\n%s", b, d)
+		}
+		if out, err := got.MarshalJSON(); err != nil || string(out) != string(b) {
+			t.Errorf("%s came out as %s (%v)", b, out, err)
+		}
+	})
+}
+
+// plainResult reads a result by encoding/json alone.
+func plainResult(b []byte) *tenon.Result {
+	f := members(b)
+	r := &tenon.Result{Raw: b, IsError: string(f["isError"]) == "true", Structured: f["structuredContent"], Meta: f["_meta"]}
+	var blocks []json.RawMessage
+	_ = json.Unmarshal(f["content"], &blocks)
+	for _, raw := range blocks {
+		f := members(raw)
+		c := tenon.Content{Raw: raw, Type: str(f["type"]), Text: str(f["text"]), Data: str(f["data"]),
+			MimeType: str(f["mimeType"]), URI: str(f["uri"]), Name: str(f["name"])}
+		if in, ok := f["resource"]; ok {
+			f = members(in)
+			c.URI, c.MimeType, c.Text, c.Data = str(f["uri"]), str(f["mimeType"]), str(f["text"]), str(f["blob"])
+		}
+		r.Content = append(r.Content, c)
+	}
+	return r
+}
+
+func members(b []byte) (f map[string]json.RawMessage) {
+	_ = json.Unmarshal(b, &f)
+	return f
+}
+
+func str(b []byte) (s string) {
+	_ = json.Unmarshal(b, &s)
+	return s
+}
