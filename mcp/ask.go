@@ -44,6 +44,9 @@ type Answers struct {
 	Roots []Root
 }
 
+// any reports whether the server may ask for anything.
+func (a Answers) any() bool { return a.Form || a.URL || a.Sampling || a.Roots != nil }
+
 // Root is a folder that a server is told of.
 type Root struct {
 	URI  string `json:"uri"` // file://…

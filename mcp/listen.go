@@ -14,13 +14,12 @@ import (
 
 // listen follows the server's notices of changed lists where they do not come by
 // themselves: in the modern era by subscriptions/listen, over legacy HTTP by
-// the stream of a GET. Without Changed nobody wants them.
+// the stream of a GET, on which such a server may also ask. Without Changed nobody wants
+// notices.
 func (c *Client) listen() {
-	if c.cfg.Changed == nil {
-		return
-	}
 	info := c.Info()
 	switch {
+	case c.cfg.Changed == nil && (info.IsModern() || !c.cfg.Answers.any()):
 	case info.IsModern():
 		if filter := c.filter(info); len(filter) > 1 {
 			filter = append(filter, '}')

@@ -84,6 +84,9 @@ func (s *Server) open(ctx context.Context, cfg Config, protocol string, attempt 
 		Health:         on.health,
 		Logger:         s.log,
 	}
+	if s.single {
+		client.Changed = nil // it lives for one call
+	}
 	switch cfg.Transport {
 	case TransportAuto:
 		return s.find(ctx, cfg, client, attempt, on)
