@@ -157,11 +157,24 @@ func (s *Server) SetTools(tools []ServerTool) error {
 	changed := s.byName != nil
 	s.tools, s.byName = slices.Clone(tools), byName
 	if changed {
-		for c := range s.conns {
-			go c.changed("tools") // a slow listener must not hold up the others
-		}
+		s.tell("tools")
 	}
 	return nil
+}
+
+// ListChanged tells those who listen that a list ("prompts", "resources") is another one
+// from now on. [Server.SetTools] does so for the tools.
+func (s *Server) ListChanged(list string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tell(list)
+}
+
+// tell tells every connection; the caller holds the lock.
+func (s *Server) tell(list string) {
+	for c := range s.conns {
+		go c.changed(list) // a slow listener must not hold up the others
+	}
 }
 
 // serverConn is one connection, or one request over HTTP, as the handlers see it.
@@ -346,10 +359,10 @@ func rest(object []byte) []byte {
 func (s *Server) describe(b []byte, info string) []byte {
 	can := []byte(`{"tools":{"listChanged":true},"logging":{}`)
 	if s.cfg.Offers != nil {
-		can = member(can, "prompts", []byte("{}"))
+		can = member(can, "prompts", []byte(`{"listChanged":true}`))
 	}
 	if len(s.cfg.Resources) > 0 || s.cfg.Offers != nil {
-		can = member(can, "resources", []byte("{}"))
+		can = member(can, "resources", []byte(`{"listChanged":true}`))
 	}
 	if len(s.cfg.Extensions) > 0 && info == "" {
 		all := []byte{'{'}

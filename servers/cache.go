@@ -86,7 +86,10 @@ func (s *Server) load() bool {
 // keep stores the tools that were listed, and reports whether they differ from
 // those that were kept before. The caller holds the lock.
 func (s *Server) keep(tools []tenon.Tool) (changed bool) {
-	changed = s.loaded && s.kept != nil && !sameTools(s.kept, tools)
+	if s.kept != nil && !sameTools(s.kept, tools) {
+		changed = s.loaded
+		s.tellChanges("tools", membersOf(s.kept, toolMember), membersOf(tools, toolMember))
+	}
 	s.kept = tools
 	if s.opts.Cache == "" {
 		return changed

@@ -25,14 +25,14 @@ func (s *Server) Prompts(ctx context.Context) ([]mcp.Prompt, error) {
 	if !s.cfg.LoadsPrompts() {
 		return nil, nil
 	}
-	return offered(ctx, s, "prompts", &s.prompts, func(c *link) ([]mcp.Prompt, error) { return c.Prompts(ctx) })
+	return offered(ctx, s, "prompts", &s.prompts, promptMember, func(c *link) ([]mcp.Prompt, error) { return c.Prompts(ctx) })
 }
 
 // Resources returns the server's resources and templates as [Server.Prompts]
 // does prompts. Unlike load_resources, which says whether they are listed at each
 // connect, this asks in any case.
 func (s *Server) Resources(ctx context.Context) ([]mcp.Resource, error) {
-	return offered(ctx, s, "resources", &s.resources, func(c *link) ([]mcp.Resource, error) { return c.Resources(ctx) })
+	return offered(ctx, s, "resources", &s.resources, resourceMember, func(c *link) ([]mcp.Resource, error) { return c.Resources(ctx) })
 }
 
 // Prompt returns the raw result of prompts/get.
@@ -67,13 +67,14 @@ func (s *Server) failed(c *link, err error) error {
 
 // kept is a list that was asked for on a connection, until it changes.
 type kept[T any] struct {
-	of      *link
+	of      *link // nil: not known, or not any more
 	items   []T
-	changes int // how often the server said that the list changed
+	told    bool // items were asked for at some time, by this process
+	changes int  // how often the server said that the list changed
 }
 
 // offered returns a list of a server, asking for it unless it is known.
-func offered[T any](ctx context.Context, s *Server, what string, k *kept[T], ask func(c *link) ([]T, error)) (items []T, err error) {
+func offered[T any](ctx context.Context, s *Server, what string, k *kept[T], member func(T) listMember, ask func(c *link) ([]T, error)) (items []T, err error) {
 	err = s.use(ctx, fmt.Sprintf("the list of %s of server '%s'", what, s.name), func(c *link) error {
 		s.mu.Lock()
 		known, changes := k.of == c, k.changes
@@ -89,15 +90,18 @@ func offered[T any](ctx context.Context, s *Server, what string, k *kept[T], ask
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.conn == c && k.changes == changes {
-			k.of, k.items = c, items
+			if k.told {
+				s.tellChanges(what, membersOf(k.items, member), membersOf(items, member))
+			}
+			k.of, k.items, k.told = c, items, true
 		}
 		return nil
 	})
 	return items, err
 }
 
-// stale forgets a list; the caller holds the lock.
-func (k *kept[T]) stale() { k.of, k.items, k.changes = nil, nil, k.changes+1 }
+// stale has a list asked for again; the caller holds the lock.
+func (k *kept[T]) stale() { k.of, k.changes = nil, k.changes+1 }
 
 // changed forgets the list that the server says has changed.
 func (s *Server) changed(list string) {

@@ -9,6 +9,38 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
+// prompted answers what is asked about prompts, and with --prompts about resources; nil
+// leaves the answer to others.
+func (s *server) prompted(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	switch name, _ := jsonrpc.String(jsonrpc.Field(params, "name")); {
+	case method == "prompts/list":
+		return s.promptList(), nil
+	case method == "prompts/get" && name == "greet_user":
+		whom, _ := jsonrpc.String(jsonrpc.Field(jsonrpc.Field(params, "arguments"), "name"))
+		text, err := json.Marshal("Please greet " + whom + ".")
+		return json.RawMessage(`{"description":"Greets a person","messages":[{"role":"user","content":{"type":"text","text":` + string(text) + `}}]}`), err
+	case s.o.Prompts:
+		return offered(ctx, method, params)
+	case method == "prompts/get":
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "there is no prompt %s", name)
+	}
+	return nil, nil
+}
+
+func (s *server) promptList() json.RawMessage {
+	list := `{"prompts":[{"name":"greet_user","description":"Greets a person","arguments":[{"name":"name","description":"whom","required":true}]}`
+	if s.o.Prompts {
+		list += `,{"name":"review","title":"Review","description":"Reviews a change\u001b[31m","arguments":[{"name":"what","description":"what to look at","required":true},{"name":"tone"}]},` +
+			`{"name":"hello","description":"Says hello"}`
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mutated {
+		list += `,{"name":"added_prompt","description":"Came later"}`
+	}
+	return json.RawMessage(list + "]}")
+}
+
 // offered answers what is asked about the prompts and resources of --prompts.
 func offered(_ context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	var p struct {
@@ -17,10 +49,6 @@ func offered(_ context.Context, method string, params json.RawMessage) (json.Raw
 	}
 	_ = json.Unmarshal(params, &p) // what is missing is not found below
 	switch method {
-	case "prompts/list":
-		return json.RawMessage(`{"prompts":[` +
-			`{"name":"review","title":"Review","description":"Reviews a change\u001b[31m","arguments":[{"name":"what","description":"what to look at","required":true},{"name":"tone"}]},` +
-			`{"name":"hello","description":"Says hello"}]}`), nil
 	case "prompts/get":
 		switch p.Name {
 		case "hello":

@@ -44,7 +44,8 @@ type Options struct {
 	Tools      int    // generated tools tool_0001 … instead of the built-in ones; below 0: those
 	More       int    // generated tools beside the others
 	PageSize   int
-	Prompts    bool   // prompts and resources, too
+	Prompts    bool   // more prompts and resources
+	NoPrompts  bool   // none at all
 	Only       string // comma-separated names; empty: all
 	Delay      time.Duration
 	CrashAfter int    // tools/call requests before the process ends with code 3; 0: never
@@ -91,7 +92,8 @@ func Parse(args []string, stderr io.Writer) (Options, error) {
 	f.StringVar(&o.Fault, "fault", "", "misbehave as `NAME` says, or NAME@connect, @list, @call; see --list-faults")
 	f.BoolVar(&o.ListFaults, "list-faults", false, "print the names of all faults, their transports and what they do")
 	f.StringVar(&o.Extra, "extra", "", "offer the further tools of a `file`: JSON objects {definition, result}")
-	f.BoolVar(&o.Prompts, "prompts", false, "offer prompts and resources")
+	f.BoolVar(&o.Prompts, "prompts", false, "offer more prompts and resources")
+	f.BoolVar(&o.NoPrompts, "no-prompts", false, "do not offer the prompt greet_user either")
 	f.StringVar(&o.Stats, "stats", "", "keep counts in this `file`")
 	f.StringVar(&o.Effects, "effects", "", "append a line for each call to this `file`: key and tool")
 	f.StringVar(&o.Ask, "ask", "", "ask a client of the legacy era by this `method` once it has initialized")
@@ -142,8 +144,8 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		extra, extensions = s.asked, []string{mcp.ExtensionTasks}
 	}
 	var offers func(context.Context, string, json.RawMessage) (json.RawMessage, error)
-	if o.Prompts {
-		offers = offered
+	if !o.NoPrompts {
+		offers = s.prompted
 	}
 	srv, err := mcp.NewServer(mcp.ServerConfig{Initialized: initialized, Offers: offers, Extra: extra, Extensions: extensions,
 		Name: "tenon-testserver", Version: "1", PageSize: o.PageSize, Tools: s.tools(),
@@ -180,11 +182,13 @@ type server struct {
 	mu      sync.Mutex
 	stats   Stats
 	counter int
+	mutated bool             // mutate was called
 	tasks   map[string]*task // by id; nil: one that was lost
 }
 
 // Stats are the counts that --stats keeps.
 type Stats struct {
+	PID         int      `json:"pid"`
 	Methods     []string `json:"methods"` // in order, at most 1,000
 	Calls       int      `json:"calls"`
 	InFlight    int      `json:"in_flight"`
@@ -218,6 +222,7 @@ func (s *server) save() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.stats.PID = os.Getpid()
 	b, err := json.Marshal(&s.stats)
 	if err == nil {
 		// Renamed into place, so that who reads it never sees half of it.

@@ -63,7 +63,7 @@ func (s *server) table() []entry {
 		{"crash", "Ends the process", ``, ``, changes, s.crash},
 		{"echo_env", "Gives an environment variable", `"name":{"type":"string"}`, `["name"]`, reads, echoEnv},
 		{"log", "Writes one log message of each level", ``, ``, reads, logAll},
-		{"mutate", "Adds a tool", ``, ``, changes, s.mutate},
+		{"mutate", "Adds a tool and a prompt", ``, ``, changes, s.mutate},
 		{"get_bank_balance", "Gets the balance of an account", `"account_id":{"type":"string"},"date":{"type":"string"}`, `["account_id"]`, reads, bankBalance},
 		{"read.file", "A name with a point", ``, ``, reads, fixed(`{"content":[{"type":"text","text":"read.file"}]}`)},
 		{"a/b", "A name with a slash", ``, ``, reads, fixed(`{"content":[{"type":"text","text":"a/b"}]}`)},
@@ -319,9 +319,13 @@ func logAll(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 	return textResult("logged"), nil
 }
 
-// mutate adds the tool added, and those who listen are told.
+// mutate adds the tool added and the prompt added_prompt, and those who listen are told.
 func (s *server) mutate(context.Context, *mcp.ToolRequest) (json.RawMessage, error) {
 	list := append(s.tools(), s.tool(entry{name: "added", description: "Came later", hints: reads, call: fixed(`{"content":[{"type":"text","text":"I am new"}]}`)}))
+	s.mu.Lock()
+	s.mutated = true
+	s.mu.Unlock()
+	s.srv.ListChanged("prompts")
 	return textResult("added"), s.srv.SetTools(list)
 }
 

@@ -1,0 +1,89 @@
+package servers
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/mcp"
+)
+
+// maxTold bounds how many names of one kind of change are told.
+const maxTold = 20
+
+// listMember is one member of a list, as far as it matters for what has changed.
+type listMember struct {
+	name string
+	raw  []byte
+}
+
+func toolMember(t tenon.Tool) listMember   { return listMember{t.Remote, t.Raw} }
+func promptMember(p mcp.Prompt) listMember { return listMember{p.Name, p.Raw} }
+func resourceMember(r mcp.Resource) listMember {
+	return listMember{r.URI + r.Template, r.Raw} // one of the two
+}
+
+func membersOf[T any](items []T, of func(T) listMember) []listMember {
+	out := make([]listMember, len(items))
+	for i, item := range items {
+		out[i] = of(item)
+	}
+	return out
+}
+
+// tellChanges says what of a list ("tools", "prompts", "resources") came, went and became
+// another since it was known last: in the log, and in that of the server, which
+// tenon servers logs shows. It does not tell of a mere new order.
+func (s *Server) tellChanges(list string, before, after []listMember) {
+	was := make(map[string][]byte, len(before))
+	for _, m := range before {
+		was[m.name] = m.raw
+	}
+	var added, changed, removed []string
+	for _, m := range after {
+		raw, known := was[m.name]
+		switch {
+		case !known:
+			added = append(added, m.name)
+		case !bytes.Equal(raw, m.raw):
+			changed = append(changed, m.name)
+		}
+		delete(was, m.name)
+	}
+	for _, m := range before {
+		if _, gone := was[m.name]; gone {
+			removed = append(removed, m.name)
+			delete(was, m.name) // a name may stand in a list twice
+		}
+	}
+	var parts []string
+	for _, p := range []struct {
+		word  string
+		names []string
+	}{{"added", added}, {"removed", removed}, {"changed", changed}} {
+		if len(p.names) > 0 {
+			parts = append(parts, p.word+" "+few(p.names))
+		}
+	}
+	if parts == nil {
+		return
+	}
+	text := fmt.Sprintf("the list of %s changed: %s", list, strings.Join(parts, "; "))
+	s.journal.add("state", text)
+	s.log.Info("MCP server: "+text, "list", list)
+}
+
+// few shows the first names, made safe to be shown.
+func few(names []string) string {
+	shown := slices.Clone(names[:min(len(names), maxTold)])
+	for i := range shown {
+		shown[i] = clean(shown[i])
+	}
+	text := strings.Join(shown, ", ")
+	if n := len(names) - len(shown); n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
+}
