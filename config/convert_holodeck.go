@@ -290,7 +290,7 @@ func (c *conversion) holodeckPackage(e, k, v *node, path string, hasCommand bool
 	case v.kind != scalarNode || !npmPackage.MatchString(v.val):
 		c.add(v, path, "not an npm package of an MCP server", "write command and args")
 	default:
-		c.note(v, path, "'server' is deprecated; it becomes npx -y %s", v.val)
+		c.note(v, path, "'server' is deprecated; it becomes npx -y %s: write that as an explicit 'command' with 'args'", v.val)
 		taken(e, "command", k, like(v, "npx"))
 		args := &node{kind: listNode, line: v.line, col: v.col, src: v.src, vals: []*node{like(v, "-y"), like(v, v.val)}}
 		taken(e, "args", k, args)

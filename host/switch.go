@@ -26,21 +26,9 @@ type switches struct {
 // readSwitches applies what a person chose in an earlier process. A file that cannot
 // be read is an error: a server that was switched off must not start by itself.
 func (h *Host) readSwitches() error {
-	dir := h.cfg.serversPath()
-	if dir == "" {
-		return nil
-	}
-	path := filepath.Join(dir, switchesFile)
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	var s switches
-	if err == nil {
-		err = json.Unmarshal(b, &s)
-	}
+	s, err := h.switches()
 	if err != nil {
-		return tenon.Errorf(tenon.CodeStore, "which servers are switched off cannot be read from %s: %w; mend it or remove it", path, err)
+		return err
 	}
 	for _, name := range s.Disabled {
 		if server, ok := h.Servers()[name]; ok {
@@ -48,6 +36,26 @@ func (h *Host) readSwitches() error {
 		}
 	}
 	return nil
+}
+
+// switches reads the file.
+func (h *Host) switches() (s switches, err error) {
+	dir := h.cfg.serversPath()
+	if dir == "" {
+		return s, nil
+	}
+	path := filepath.Join(dir, switchesFile)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &s)
+	}
+	if err != nil {
+		return s, tenon.Errorf(tenon.CodeStore, "which servers are switched off cannot be read from %s: %w; mend it or remove it", path, err)
+	}
+	return s, nil
 }
 
 // SwitchServer takes a server out of use for everybody, or into use again. The choice
@@ -79,14 +87,17 @@ func (h *Host) keepSwitch(name string, on bool) error {
 	if dir == "" {
 		return nil // nothing of this host is kept
 	}
-	var s switches
-	for n, server := range h.Servers() {
-		if n != name && server.Status().State == servers.StateDisabled || n == name && !on {
-			s.Disabled = append(s.Disabled, n)
-		}
+	// The file is read again, because another process may have changed it.
+	s, err := h.switches()
+	if err != nil {
+		return err
+	}
+	s.Disabled = slices.DeleteFunc(s.Disabled, func(n string) bool { return n == name || h.Servers()[n] == nil })
+	if !on {
+		s.Disabled = append(s.Disabled, name)
 	}
 	slices.Sort(s.Disabled)
-	err := os.MkdirAll(dir, 0o700)
+	err = os.MkdirAll(dir, 0o700)
 	if err == nil {
 		err = replaceFile(filepath.Join(dir, switchesFile), append(encode(s), '\n'))
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/internal/sse"
+	"github.com/tenonhq/tenon/servers"
 )
 
 // maxAnswer bounds an answer, in bytes.
@@ -81,6 +82,20 @@ func (c *Client) Events(ctx context.Context, run string, after uint64) iter.Seq2
 			}
 		}
 	}
+}
+
+// SwitchServer takes a server out of use, or into use again; see [host.Host.SwitchServer].
+func (c *Client) SwitchServer(ctx context.Context, name string, on bool) (servers.Status, error) {
+	verb := "/disable"
+	if on {
+		verb = "/enable"
+	}
+	return fetch[servers.Status](ctx, c, http.MethodPost, "/api/v1/servers/"+url.PathEscape(name)+verb, nil, "")
+}
+
+// RestartServer connects a server anew; see [host.Host.RestartServer].
+func (c *Client) RestartServer(ctx context.Context, name string) (servers.Status, error) {
+	return fetch[servers.Status](ctx, c, http.MethodPost, "/api/v1/servers/"+url.PathEscape(name)+"/restart", nil, "")
 }
 
 // fetch sends a request and reads the answer.

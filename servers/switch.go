@@ -82,5 +82,5 @@ func (s *Server) isOff() error {
 	if !s.off {
 		return nil
 	}
-	return tenon.Errorf(tenon.CodeInvalid, "server '%s' is disabled; enable it first", s.name)
+	return tenon.Errorf(tenon.CodeInvalid, "server '%s' is switched off; switch it on with: tenon servers enable %s", s.name, s.name)
 }

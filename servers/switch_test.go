@@ -49,7 +49,7 @@ func TestSwitch(t *testing.T) {
 			"list":    func() error { _, err := s.List(t.Context()); return err },
 			"restart": func() error { return s.Restart(t.Context()) },
 		} {
-			if err := use(); tenon.ErrorCode(err) != tenon.CodeInvalid || !strings.Contains(err.Error(), "enable it") {
+			if err := use(); tenon.ErrorCode(err) != tenon.CodeInvalid || !strings.Contains(err.Error(), "switch it on") {
 				t.Errorf("%s while it is off: %v", name, err)
 			}
 		}

@@ -86,6 +86,8 @@ func TestScript(t *testing.T) {
 			"messages":  cmdMessages,
 			"interrupt": cmdInterrupt,
 			"terminate": cmdTerminate,
+			"kill9":     cmdKill9,
+			"gone":      cmdGone,
 			"hangup":    cmdHangup,
 			"full":      cmdFull,
 			"serve":     cmdServe,
@@ -322,6 +324,36 @@ func cmdFull(ts *testscript.TestScript, neg bool, args []string) {
 	if got := cmd.ProcessState.ExitCode(); got != 1 {
 		ts.Fatalf("status %d, want 1", got)
 	}
+}
+
+// cmdKill9 ends the test server that keeps the counts of a file at once: kill9 STATS.
+func cmdKill9(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: kill9 STATS")
+	}
+	ts.Check(ofStats(ts, args[0]).Kill())
+}
+
+// cmdGone waits until the process of the test server that kept the counts of a file is
+// gone: gone STATS.
+func cmdGone(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: gone STATS")
+	}
+	p := ofStats(ts, args[0])
+	for deadline := time.Now().Add(30 * time.Second); p.Signal(syscall.Signal(0)) == nil; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			ts.Fatalf("process %d is still there after 30 s", p.Pid)
+		}
+	}
+}
+
+func ofStats(ts *testscript.TestScript, file string) *os.Process {
+	var st struct{ PID int }
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(file)), &st))
+	p, err := os.FindProcess(st.PID)
+	ts.Check(err)
+	return p
 }
 
 func sendSignal(ts *testscript.TestScript, sig syscall.Signal, args []string) {

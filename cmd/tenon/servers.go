@@ -20,6 +20,8 @@ type serverInfo struct {
 	servers.Status
 	Step      string   `json:"step,omitempty"` // where connecting came to its end
 	ToolNames []string `json:"tool_names,omitempty"`
+	// Prompts are those of a server that was tested; nil where they were not asked for.
+	Prompts []host.ServerPrompt `json:"prompts,omitzero"`
 }
 
 // over is the transport with what there is to say about it.
@@ -35,7 +37,7 @@ func (s serverInfo) over() string {
 
 func newServers(a *app) *cobra.Command {
 	cmd := group("servers", "MCP servers: add, list, test, logs, login", "server", "mcp")
-	cmd.AddCommand(newServersList(a), newServersTest(a), newServersAdd(a), newServersAddJSON(a), newServersGet(a), newServersRemove(a), newServersSearch(a),
+	cmd.AddCommand(newServersList(a), newServersTest(a), newServersAdd(a), newServersAddJSON(a), newServersGet(a), newServersRemove(a), newServersEnable(a), newServersDisable(a), newServersRestart(a), newServersSearch(a),
 		newServersLogs(a), newServersLogin(a), newServersLogout(a))
 	return cmd
 }
@@ -81,7 +83,7 @@ func newServersTest(a *app) *cobra.Command {
 		Use:   "test [NAME] [--url URL | -- COMMAND ARGS...]",
 		Short: "Connect to servers and show how long each step took",
 		Long: "Connects to the named server, or to all of them, and shows each step of connecting with its duration, the\n" +
-			"protocol revision that was agreed on, and the tools. It fails where a server cannot be reached.",
+			"protocol revision that was agreed on, the tools and the prompts. It fails where a server cannot be reached.",
 		Example: "  tenon servers test\n  tenon servers test demo\n  tenon servers test -- npx -y @modelcontextprotocol/server-everything\n  tenon servers test --url https://mcp.example.com/mcp",
 		Args:    args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -114,6 +116,9 @@ func (a *app) testServers(ctx context.Context, s *adhoc, names []string) (err er
 		return tenon.Errorf(tenon.CodeNotFound, "there is no server to test: name one with --url, with a command behind --, or in tenon.yaml")
 	}
 	list := probe(ctx, h, names, true)
+	if err := a.testPrompts(ctx, h, list); err != nil {
+		return err
+	}
 	switch {
 	case a.format == formatJSON && (one || s.given()):
 		err = a.printJSON(list[0])
@@ -139,6 +144,36 @@ func (a *app) testServers(ctx context.Context, s *adhoc, names []string) (err er
 		}
 	}
 	return nil
+}
+
+// testPrompts asks the servers that were reached for their prompts. What a server does
+// not give is said, and is no failure: its tools are there.
+func (a *app) testPrompts(ctx context.Context, h *host.Host, list []serverInfo) error {
+	var names []string
+	for _, info := range list {
+		if info.Error == nil {
+			names = append(names, info.Name)
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	prompts, problems, err := h.Prompts(ctx, names...)
+	for _, p := range problems {
+		a.note("%s", p.Err)
+	}
+	for i := range list {
+		if list[i].Error != nil {
+			continue
+		}
+		list[i].Prompts = []host.ServerPrompt{}
+		for _, p := range prompts {
+			if p.Server == list[i].Name {
+				list[i].Prompts = append(list[i].Prompts, p)
+			}
+		}
+	}
+	return err
 }
 
 // printServer shows one server that was tested.
@@ -172,6 +207,15 @@ func (a *app) printServer(s serverInfo) error {
 	} else {
 		for i, l := range wrap(fmt.Sprintf("%d: %s", len(s.ToolNames), strings.Join(s.ToolNames, ", ")), a.width()-13) {
 			line([]string{"tools", ""}[min(i, 1)], "%s", l)
+		}
+		var names []string
+		for _, p := range s.Prompts {
+			names = append(names, p.Name)
+		}
+		for i, l := range wrap(fmt.Sprintf("%d: %s", len(names), strings.Join(names, ", ")), a.width()-13) {
+			if names != nil {
+				line([]string{"prompts", ""}[min(i, 1)], "%s", l)
+			}
 		}
 	}
 	return a.write([]byte(b.String()))
