@@ -171,10 +171,12 @@ func (c *Client) discover(ctx context.Context) error {
 	if c.http != nil {
 		c.http.SetProtocol(Modern, true)
 	}
-	result, err := c.request(ctx, "server/discover", nil, nil, "")
+	ctx, cancel := c.patient(ctx)
+	defer cancel()
+	result, err := c.send(ctx, "server/discover", nil, nil, "", nil, nil)
 	var rpc *jsonrpc.Error
 	if errors.As(err, &rpc) && rpc.Code == codeUnsupportedVersion && supports(rpc.Data, "supported", isModern) {
-		result, err = c.request(ctx, "server/discover", nil, nil, "") // it names the very version that was asked for
+		result, err = c.send(ctx, "server/discover", nil, nil, "", nil, nil) // it names the very version that was asked for
 	}
 	if err == nil && !supports(result, "supportedVersions", isModern) {
 		err = jsonrpc.Errorf(jsonrpc.CodeInternal, "server/discover names no version that is spoken here")
@@ -188,6 +190,15 @@ func (c *Client) discover(ctx context.Context) error {
 	}
 	c.info.Store(describe(Modern, result, jsonrpc.Field(jsonrpc.Field(result, "_meta"), metaServer)))
 	return nil
+}
+
+// patient bounds a step of connecting by the time that there is to connect, and only
+// where that is not known by that of a request: a server that is slow to start may be quick.
+func (c *Client) patient(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, bounded := ctx.Deadline(); bounded {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, c.cfg.RequestTimeout)
 }
 
 // describe reads what a server says about itself.
@@ -234,7 +245,7 @@ func (c *Client) initialize(ctx context.Context, version string) (*Info, error) 
 	params := text([]byte{'{'}, "protocolVersion", version)
 	params = member(params, "capabilities", c.cfg.Answers.capabilities(c.cfg.Settings))
 	params = append(member(params, "clientInfo", c.identity()), '}')
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.RequestTimeout)
+	ctx, cancel := c.patient(ctx)
 	defer cancel()
 	id := c.peer.NextID()
 	result, err := c.peer.Call(ctx, jsonrpc.Outgoing{ID: id, Method: "initialize",

@@ -407,6 +407,7 @@ type answer struct {
 	id        []byte
 	mu        sync.Mutex
 	streaming bool
+	finished  bool // w is not ours any more
 }
 
 func (a *answer) stream() {
@@ -433,6 +434,9 @@ func (a *answer) notice(method string, params []byte) {
 func (a *answer) request(b []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.finished {
+		return // a notice that came too late
+	}
 	if !a.streaming {
 		a.stream()
 	}
@@ -443,6 +447,7 @@ func (a *answer) request(b []byte) {
 func (a *answer) finish(result []byte, err error, modern bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.finished = true
 	status := http.StatusOK
 	var b []byte
 	if err == nil {

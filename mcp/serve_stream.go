@@ -107,6 +107,9 @@ func (h *sseServer) get(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Accel-Buffering", "no")
 	c.event("endpoint", []byte(to))
 	_ = h.s.Serve(ctx, h.cfg.wrap(c)) // the end of a connection is not an error here
+	cancel()
+	c.mu.Lock() // who is writing has done so; the writer is not ours any more
+	defer c.mu.Unlock()
 }
 
 func (h *sseServer) post(w http.ResponseWriter, r *http.Request) {
