@@ -30,7 +30,7 @@ var arrows = map[string][]string{
 	"jsonrpc":             {},
 	"transport":           {"jsonrpc", "internal/sse"},
 	"mcp":                 {"jsonrpc", "transport", "internal/patience"},
-	"catalog":             {"policy"},
+	"catalog":             {"policy", "internal/rawjson"},
 	"table":               {},
 	"servers/oauth":       {},
 	"servers/registry":    {},
