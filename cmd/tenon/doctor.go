@@ -32,7 +32,7 @@ const (
 
 // check is one thing that the doctor looked at.
 type check struct {
-	Area   string          `json:"area"` // config, program, store, server, model
+	Area   string          `json:"area"` // config, program, store, server, model, tool
 	Name   string          `json:"name,omitempty"`
 	Status string          `json:"status"`
 	Text   string          `json:"text"`
@@ -61,7 +61,8 @@ func newDoctor(a *app) *cobra.Command {
 		Long: "Checks the configuration, the programs that it starts, the store, each server and each model that is in use, and says\n" +
 			"for each problem what to do. A server is connected as a run would: each step on the way to it (dns, tcp, tls, start,\n" +
 			"discover, initialize, list) is shown with its time. A model is not asked anything, unless --ask-models says so; its\n" +
-			"key and the way to it are checked. The exit status is that of the first problem; warnings do not count.",
+			"key and the way to it are checked. Tools are looked at as a model would get them. The exit status is 2 where the\n" +
+			"configuration is wrong, 1 where anything else is; warnings do not count.",
 		Example: "  tenon doctor\n  tenon doctor --server github\n  tenon doctor -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -112,6 +113,7 @@ func (d *doctor) run(ctx context.Context) (err error) {
 	defer closing(h, &err)
 	d.store(ctx, h)
 	d.together(ctx, d.servers(h), d.models(h))
+	d.tools(ctx, h)
 	return d.report()
 }
 
@@ -369,7 +371,8 @@ func (d *doctor) model(ctx context.Context, h *host.Host, name string) check {
 	return c
 }
 
-// report prints what was found, and ends with the status of the first problem.
+// report prints what was found. Where something is wrong the status is 1, that of a
+// configuration which cannot be loaded its own; each check says the code of its error.
 func (d *doctor) report() error {
 	var bad *check
 	for i, c := range d.checks {
@@ -393,7 +396,11 @@ func (d *doctor) report() error {
 	if err != nil || bad == nil {
 		return err
 	}
-	return reported{&tenon.Error{Code: bad.Code, Message: bad.Text}}
+	code := tenon.CodeInternal
+	if bad.Area == "config" {
+		code = bad.Code
+	}
+	return reported{&tenon.Error{Code: code, Message: bad.Text}}
 }
 
 func (d *doctor) print(c check) error {

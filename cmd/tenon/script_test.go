@@ -95,6 +95,7 @@ func TestScript(t *testing.T) {
 			"await":     cmdAwait,
 			"samelen":   cmdSamelen,
 			"samejson":  cmdSamejson,
+			"sametools": cmdSametools,
 			"capture":   cmdCapture,
 			"bytes":     cmdBytes,
 
@@ -161,16 +162,59 @@ func cmdJSON(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdSamelen checks that two JSON arrays are of the same length: samelen FILE FILE
+// cmdSamelen checks that a JSON array is as long as others together: samelen FILE FILE...
 func cmdSamelen(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: samelen FILE FILE")
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: samelen FILE FILE...")
 	}
-	var a, b []json.RawMessage
-	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &a))
-	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[1])), &b))
-	if len(a) != len(b) || len(a) == 0 {
-		ts.Fatalf("%d and %d elements", len(a), len(b))
+	length := func(file string) int {
+		var list []json.RawMessage
+		ts.Check(json.Unmarshal([]byte(ts.ReadFile(file)), &list))
+		return len(list)
+	}
+	sum := 0
+	for _, file := range args[1:] {
+		sum += length(file)
+	}
+	if n := length(args[0]); n != sum || n == 0 {
+		ts.Fatalf("%d and %d elements", n, sum)
+	}
+}
+
+// cmdSametools checks that the tools of tenon tools list have the names and descriptions
+// of their server, whose answers are lines: sametools LISTED ANSWERS. Names that no
+// model may get are told apart by those of the wire.
+func cmdSametools(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: sametools LISTED ANSWERS")
+	}
+	type tool struct{ Name, Description string }
+	var listed []struct {
+		tool
+		Remote string `json:"remote_name"`
+	}
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &listed))
+	valid := regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+	var want, got []tool
+	for line := range strings.Lines(ts.ReadFile(args[1])) {
+		var answer struct{ Result struct{ Tools []tool } }
+		ts.Check(json.Unmarshal([]byte(line), &answer))
+		for _, t := range answer.Result.Tools {
+			if valid.MatchString(t.Name) {
+				want = append(want, t)
+			}
+		}
+	}
+	for _, t := range listed {
+		if valid.MatchString(t.Remote) {
+			got = append(got, t.tool)
+		}
+	}
+	byName := func(a, b tool) int { return strings.Compare(a.Name, b.Name) }
+	slices.SortFunc(want, byName)
+	slices.SortFunc(got, byName)
+	if diff := cmp.Diff(want, got); diff != "" || len(got) == 0 {
+		ts.Fatalf("%d tools, not as their server has them:\n%s", len(got), diff)
 	}
 }
 

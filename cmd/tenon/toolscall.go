@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -280,10 +281,11 @@ func (a *app) printResult(name string, r *tenon.Result) error {
 				a.hint("%s", contentNote(c))
 			}
 		}
-		if len(r.Content) == 0 {
-			return a.printText(r.Text())
+		text := strings.Join(said, "\n")
+		if nice, ok := indented(text, r.Structured); ok {
+			text = nice
 		}
-		return a.printText(strings.Join(said, "\n"))
+		return a.printText(text)
 	case formatJSONL:
 		raw, err := encodeJSON(r)
 		if err != nil {
@@ -307,6 +309,17 @@ func (a *app) printResult(name string, r *tenon.Result) error {
 	}
 	a.note("tenon: %s", failed)
 	return reported{failed}
+}
+
+// indented returns structured content for a person, unless the text beside it says it in
+// another way. Numbers keep their digits.
+func indented(text string, structured json.RawMessage) (string, bool) {
+	var nice, one, other bytes.Buffer
+	if len(structured) == 0 || json.Indent(&nice, structured, "", "  ") != nil {
+		return "", false
+	}
+	same := text == "" || json.Compact(&one, []byte(text)) == nil && json.Compact(&other, structured) == nil && bytes.Equal(one.Bytes(), other.Bytes())
+	return nice.String(), same
 }
 
 // contentNote stands for a block that is not text.

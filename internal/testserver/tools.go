@@ -54,7 +54,7 @@ func (s *server) table() []entry {
 		{"image", "Gives a small image", ``, ``, reads, fixed(`{"content":[{"type":"image","data":"` + base64.StdEncoding.EncodeToString(pixel) + `","mimeType":"image/png"}]}`)},
 		{"big", "Gives a large text", `"bytes":{"type":"integer","default":5000000}`, ``, reads, large},
 		{"counter", "Counts its calls", ``, ``, changes, s.count1},
-		{"structured", "Gives structured content", ``, ``, reads, fixed(`{"content":[{"type":"text","text":"one record"}],"structuredContent":{"id":9007199254740993,"value":1.0},"x-vendor":{"kept":true}}`)},
+		{"structured", "Gives structured content", ``, ``, reads, fixed(`{"content":[{"type":"text","text":"{\"id\":9007199254740993,\"value\":1.0}"}],"structuredContent":{"id":9007199254740993,"value":1.0},"x-vendor":{"kept":true}}`)},
 		{"empty", "Gives nothing", ``, ``, reads, fixed(`{"content":[]}`)},
 		{"weird", "Gives content of an unknown kind", ``, ``, reads, fixed(`{"content":[{"type":"weird","x":9007199254740993}]}`)},
 		{"multi", "Gives several blocks", ``, ``, reads, fixed(`{"content":[{"type":"text","text":"a"},{"type":"image","data":"` + base64.StdEncoding.EncodeToString(pixel) + `","mimeType":"image/png"},{"type":"text","text":"b"}]}`)},
@@ -243,7 +243,7 @@ func weather(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 	if !ok {
 		w = "20°C, Clear"
 	}
-	return textResult("The weather in " + in.Location + ": " + w), err
+	return textResult(w), err
 }
 
 func (s *server) slow(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
