@@ -14,7 +14,7 @@ const (
 	CallOpen    = "open"    // not ended yet
 	CallDone    = "result"  // the tool answered, well or with an error
 	CallUnknown = "unknown" // it may or may not have taken effect
-	CallDenied  = "denied"  // a rule or a person said no
+	CallDenied  = "denied"  // a rule, a limit or a person said no
 	CallInvalid = "invalid" // there is no such tool, or the arguments do not fit it
 	CallFailed  = "failed"  // it could not be made
 )
@@ -79,6 +79,11 @@ func Calls(events []tenon.Event) []CallRecord {
 			byStep[e.Step] = c
 			continue
 		}
+		if e.Kind == EventModel || e.Kind == tenon.EventDone {
+			for _, c := range list {
+				c.passOver(e)
+			}
+		}
 		step, isQuestion := parentStep(e.Step)
 		if c := byStep[step]; c != nil && (isQuestion || e.Kind == EventInput || e.Kind == EventAnswer) {
 			c.foldQuestion(e)
@@ -91,6 +96,17 @@ func Calls(events []tenon.Event) []CallRecord {
 		records[i] = *c
 	}
 	return records
+}
+
+// passOver ends the record of a call that nobody made although the run has gone on: the
+// core has settled it and told the model so, which is no event.
+func (c *CallRecord) passOver(e tenon.Event) {
+	if c.Outcome != CallOpen || c.Attempts > 0 {
+		return
+	}
+	if c.Outcome, c.Error = CallDenied, "not run: a limit was reached, or the answer that asked for it was cut off"; e.Kind == tenon.EventDone {
+		c.Error = "not run: the run has ended"
+	}
 }
 
 func (c *CallRecord) fold(e tenon.Event) {

@@ -173,7 +173,14 @@ func (k *checker) mention(p string, m policy.Mention, groups []string) {
 	}
 	switch m.Of {
 	case "tool.server":
-		unknown("server", append(slices.Clone(k.order["servers"]), "agents", "artifacts", "handoffs"))
+		own := []string{"agents", "artifacts", "handoffs"}
+		for name, t := range k.c.Tools {
+			if t.Kind == tenon.KindHTTP || t.Kind == tenon.KindPrompt {
+				own = append(own, t.WithDefaults(name).Server)
+			}
+		}
+		slices.Sort(own)
+		unknown("server", append(slices.Clone(k.order["servers"]), slices.Compact(own)...))
 	case "tool.groups":
 		unknown("group", groups)
 	case "agent":

@@ -201,7 +201,7 @@ func (h *Host) checkEdit(ctx context.Context, run, step string, args json.RawMes
 	if err != nil {
 		return err
 	}
-	if o := h.rules.Judge(h.facts(row, s.View().State, t, args)); o.Verdict == tenon.Deny {
+	if o := h.law().rules.Judge(h.facts(row, s.View().State, t, args)); o.Verdict == tenon.Deny {
 		return tenon.Errorf(tenon.CodeDenied, "a call with these arguments is denied by policy: %s", o.Reason)
 	}
 	return nil

@@ -82,7 +82,7 @@ func (h *Host) keptInStore(ctx context.Context, key string) *policy.Kept {
 // hit says that a call has the result of an equal one.
 func (h *Host) hit(ctx context.Context, a engine.Attempt, c *agent.ToolCommand, k *policy.Kept) ([]tenon.Event, error) {
 	h.log.Info("Tool "+c.Name+" answered from the cache", "run", a.Row.ID, "step", a.Step, "of", k.Run+"/"+k.Step)
-	block := h.rules.For(policy.ID{Server: c.Server, Remote: c.Remote}, a.Row.Agent)
+	block := h.law().rules.For(policy.ID{Server: c.Server, Remote: c.Remote}, a.Row.Agent)
 	result, whole, err := h.bounded(ctx, a, block, k.Result)
 	if err != nil {
 		return nil, err

@@ -125,7 +125,7 @@ func (h *Host) Compact(ctx context.Context, session, model string) (tenon.Run, e
 	if err != nil { // it is not configured any more: its model still is on record
 		a = agent.Config{Model: parent.Model}.WithDefaults()
 	}
-	spec := agent.Spec{Agent: parent.Agent, Task: agent.TaskCompact, Policy: h.policy, MaxTurns: 1, Timeout: a.Limits.RunTimeout, Compaction: a.Compaction}
+	spec := agent.Spec{Agent: parent.Agent, Task: agent.TaskCompact, Policy: h.law().digest, MaxTurns: 1, Timeout: a.Limits.RunTimeout, Compaction: a.Compaction}
 	if model == "" {
 		model = a.Compaction.Model
 	}

@@ -40,7 +40,7 @@ func (h *Host) doDecide(ctx context.Context, run string, a engine.Attempt) ([]te
 // decideCall looks the call up in the catalog, asks the rules, those who allowed the
 // tool before, and the budgets, in this order.
 func (h *Host) decideCall(ctx context.Context, a engine.Attempt, c *agent.DecideCommand) (agent.Decision, error) {
-	d := agent.Decision{Policy: h.policy}
+	d := agent.Decision{Policy: h.law().digest}
 	snapshot, err := h.inView(ctx, c.View, c.Propose)
 	if err != nil {
 		return d, err
@@ -63,7 +63,7 @@ func (h *Host) decideCall(ctx context.Context, a engine.Attempt, c *agent.Decide
 		d.Verdict, d.By, d.Reason = tenon.Deny, agent.ByCatalog, err.Error()
 		return d, nil
 	}
-	o := h.rules.Judge(h.facts(a.Row, c.State, t, d.Arguments))
+	o := h.law().rules.Judge(h.facts(a.Row, c.State, t, d.Arguments))
 	d.Verdict, d.By, d.Reason, d.Idempotent, d.Timeout = o.Verdict, agent.ByPolicy, o.Reason, o.Idempotent, o.Timeout
 	d.Expires, d.MaxCalls, d.MaxSession = o.Expires, o.MaxRun, o.MaxSession
 	if d.Rate, d.Cost = o.Rate, o.Cost; o.Cache > 0 {

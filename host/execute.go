@@ -148,7 +148,7 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 	case key != "":
 		defer h.results.Land(key)
 	}
-	block := h.rules.For(id, a.Row.Agent)
+	block := h.law().rules.For(id, a.Row.Agent)
 	leave, err := h.gates.enter(ctx, id, policy.Value(block.Concurrency))
 	if err != nil { // it was not made, and that is known
 		return []tenon.Event{{Step: a.Step, Kind: tenon.EventInterrupted}}, nil

@@ -112,8 +112,7 @@ type Host struct {
 	store    *sealing
 	users    *atomic.Int32 // hosts that have the store open: see Reopen
 	engine   *local.Engine
-	rules    *policy.Rules
-	policy   string       // digest of the rules
+	laws     atomic.Pointer[law]
 	redacts  []string     // names of all redact rules
 	vault    *oauth.Vault // where sign-ins and the key of the journals lie; nil: nowhere
 	servers  map[string]*servers.Server
@@ -206,7 +205,7 @@ func (h *Host) leaveStore() error {
 // openServers makes the servers of the configuration, without starting any, and
 // the rules about their tools.
 func (h *Host) openServers() error {
-	h.rules = &policy.Rules{Defaults: h.config.Policy.Defaults, Servers: map[string]policy.Block{}, Groups: h.config.Policy.Groups,
+	rules := &policy.Rules{Defaults: h.config.Policy.Defaults, Servers: map[string]policy.Block{}, Groups: h.config.Policy.Groups,
 		Agents: map[string]policy.Block{}, Tools: map[policy.ID]policy.Block{}, ToolGroups: map[policy.ID][]string{}}
 	kept := h.cfg.serversPath()
 	h.vault = h.cfg.vault()
@@ -229,22 +228,26 @@ func (h *Host) openServers() error {
 				return c, err
 			}})
 		h.servers[name], h.toolsets[name] = s, h.wrapped(name, s)
-		h.rules.Servers[name] = entry.Policy
+		rules.Servers[name] = entry.Policy
 	}
 	for name, t := range h.config.Tools {
 		t = t.WithDefaults(name)
 		id := policy.ID{Server: t.Server, Remote: t.RemoteName}
-		if h.rules.Tools[id] = t.Policy; t.Groups != nil {
-			h.rules.ToolGroups[id] = t.Groups
+		if rules.Tools[id] = t.Policy; t.Groups != nil {
+			rules.ToolGroups[id] = t.Groups
 		}
 	}
 	for name, a := range h.config.Agents {
-		h.rules.Agents[name] = a.Policy
+		rules.Agents[name] = a.Policy
 	}
-	if err := cmp.Or(h.rules.Compile(), h.rules.Add(h.config.Policy.Rules...)); err != nil {
+	if h.hasHTTPTools() && rules.Defaults.Timeout == 0 { // what servers have by default
+		rules.Servers[catalog.HTTPServer] = policy.Block{Timeout: servers.Config{}.WithDefaults().RequestTimeout}
+	}
+	if err := cmp.Or(rules.Compile(), rules.Add(h.config.Policy.Rules...)); err != nil {
 		return err
 	}
-	h.policy, h.redacts = h.rules.Digest(), h.rules.Redacted()
+	h.enact(rules)
+	h.redacts = rules.Redacted()
 	if len(h.redacts) > 0 && h.vault == nil {
 		return tenon.Errorf(tenon.CodeConfig, "what policy redact names is encrypted in the store, and there is no place for the key; set HOME, or name a folder with --home")
 	}

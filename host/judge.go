@@ -35,15 +35,26 @@ func (h *Host) Judge(ctx context.Context, p Proposal) (policy.Opinion, error) {
 		c.Arguments = json.RawMessage("{}")
 	}
 	run := tenon.Run{Agent: p.Agent, Principal: cmp.Or(p.Principal, tenon.PrincipalLocal)}
-	return h.rules.Judge(h.facts(run, p.State, c.Tool, c.Arguments)), nil
+	return h.law().rules.Judge(h.facts(run, p.State, c.Tool, c.Arguments)), nil
 }
 
+// law is the rules as they are at a moment. They change where a server comes or goes
+// that the configuration does not name; a call is judged by one of them.
+type law struct {
+	rules  *policy.Rules
+	digest string
+}
+
+func (h *Host) law() *law { return h.laws.Load() }
+
+func (h *Host) enact(r *policy.Rules) { h.laws.Store(&law{r, r.Digest()}) }
+
 // Policy identifies the rules: the same rules have the same digest.
-func (h *Host) Policy() string { return h.policy }
+func (h *Host) Policy() string { return h.law().digest }
 
 // Unused says which rule of a tool is not used, and why; "" where all are.
 func (h *Host) Unused(t *tenon.Tool, agent string) string {
-	b := h.rules.For(policy.ID{Server: t.Server, Remote: t.Remote}, agent)
+	b := h.law().rules.For(policy.ID{Server: t.Server, Remote: t.Remote}, agent)
 	if policy.Value(b.Cache.TTL) > 0 && !policy.Value(b.Cache.Force) && !t.Annotations.IsIdempotent() {
 		return "cache is not used: the tool is marked neither read-only nor idempotent; cache.force keeps its results all the same"
 	}
@@ -54,7 +65,7 @@ func (h *Host) Unused(t *tenon.Tool, agent string) string {
 // the tools of all servers.
 func (h *Host) inert(s *catalog.Snapshot) []error {
 	var list []error
-	for _, m := range h.rules.Mentions() {
+	for _, m := range h.law().rules.Mentions() {
 		known := m.Value == readerTool
 		for i := range s.Tools() {
 			t := &s.Tools()[i]

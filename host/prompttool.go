@@ -8,7 +8,6 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/policy"
-	"github.com/tenonhq/tenon/servers"
 )
 
 // promptTools is the toolset of the tools of kind prompt: a template that a model
@@ -115,10 +114,6 @@ func (h *Host) openBuiltin() error {
 			return err
 		}
 		h.requests, h.toolsets[catalog.HTTPServer] = t, h.wrapped(catalog.HTTPServer, t)
-		if h.rules.Defaults.Timeout == 0 { // what servers have by default
-			h.rules.Servers[catalog.HTTPServer] = policy.Block{Timeout: servers.Config{}.WithDefaults().RequestTimeout}
-			h.policy = h.rules.Digest()
-		}
 	}
 	if entries := of[tenon.KindPrompt]; len(entries) > 0 {
 		t, err := h.openPromptTools(templates, entries)
@@ -128,6 +123,16 @@ func (h *Host) openBuiltin() error {
 		h.asked, h.toolsets[catalog.PromptServer] = t, t
 	}
 	return nil
+}
+
+// hasHTTPTools reports whether a tool of the configuration is of kind http.
+func (h *Host) hasHTTPTools() bool {
+	for _, t := range h.config.Tools {
+		if t.Kind == tenon.KindHTTP {
+			return true
+		}
+	}
+	return false
 }
 
 var _ tenon.Toolset = (*promptTools)(nil)

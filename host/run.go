@@ -115,7 +115,7 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 // agentSpec is what an agent's run starts from, with the snapshot of its tools, nil
 // for none.
 func (h *Host) agentSpec(ctx context.Context, name string, a agent.Config, q Question) (agent.Spec, *catalog.Snapshot, []Problem, error) {
-	spec := agent.Spec{Agent: name, Question: q.Text, Grant: q.Grant, Policy: h.policy, System: a.Instructions.Text,
+	spec := agent.Spec{Agent: name, Question: q.Text, Grant: q.Grant, Policy: h.law().digest, System: a.Instructions.Text,
 		ToolChoice: a.ToolChoice, MaxTurns: a.Limits.MaxTurns, Parallel: a.Limits.ParallelTools, Timeout: a.Limits.RunTimeout,
 		MaxToolCalls: a.Limits.ToolCalls, MaxTokens: a.Limits.Tokens, OnLimit: a.Limits.OnLimit, LimitPrompt: a.Limits.LimitPrompt,
 		MaxCost: tenon.Dollars(a.Limits.Cost), MaxDepth: a.Limits.MaxDepth, Budgets: h.config.Budgets, Compaction: a.Compaction,

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -29,17 +30,22 @@ func (h *Host) offerers() (map[string]tenon.Toolset, map[string]*catalog.Source)
 
 // AddServer connects to a server that the configuration does not name, and offers its
 // tools from the next run on, filtered, named and transformed as the entry says. Runs
-// that are under way keep what they began with. Rules about single tools come from the
-// host's configuration: the entry has no policy of its own. It starts the server; where
-// that is not possible it is not added. Errors: config (the name is taken, the entry has
-// a policy or a condition that cannot be read), and those of connecting.
+// that are under way keep the tools that they began with. The policy of the entry is the
+// server's block of rules, between policy.defaults and those of groups, agents and tools;
+// only redact cannot be said here: what the store encrypts is settled when a host is
+// opened. It starts the server; where that is not possible it is not added. Errors:
+// config (the name is taken, a rule or a condition cannot be read), and those of
+// connecting.
 func (h *Host) AddServer(ctx context.Context, name string, entry servers.Config) error {
 	entry = entry.WithDefaults()
 	if err := checkName(name); err != nil {
 		return err
 	}
-	if entry.Policy.Approval.Mode != "" || entry.Policy.Timeout != 0 {
-		return tenon.Errorf(tenon.CodeConfig, "server '%s': a server that is added while the host is open has no policy of its own; write it under policy.defaults or tools", name)
+	if entry.Policy.Redact != nil {
+		return tenon.Errorf(tenon.CodeConfig, "server '%s': policy.redact of a server that is added while the host is open would come too late for what is stored already; write it under policy.defaults", name)
+	}
+	if _, err := h.law().rules.WithServer(name, &entry.Policy); err != nil {
+		return tenon.Errorf(tenon.CodeConfig, "server '%s': policy.%w", name, err)
 	}
 	src, err := sourceOf(name, entry, new(*policy.Language))
 	if err != nil {
@@ -56,7 +62,7 @@ func (h *Host) AddServer(ctx context.Context, name string, entry servers.Config)
 		_ = s.Close() // what it says at its end is of no use: it never began
 		return err
 	}
-	if err := h.add(name, h.wrapped(name, s), src, s); err != nil {
+	if err := h.add(name, h.wrapped(name, s), src, s, &entry.Policy); err != nil {
 		_ = s.Close()
 		return err
 	}
@@ -69,21 +75,34 @@ func (h *Host) AddToolset(name string, t tenon.Toolset) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
-	return h.add(name, h.wrapped(name, t), catalog.Source{Server: name, Trusted: true}, nil)
+	return h.add(name, h.wrapped(name, t), catalog.Source{Server: name, Trusted: true}, nil, nil)
 }
 
 func checkName(name string) error {
 	if name == "" || name != tenon.Visible(name) || strings.ContainsAny(name, " /\t\n") {
 		return tenon.Errorf(tenon.CodeConfig, "'%s' is no name of a server", tenon.Visible(name))
 	}
+	if slices.Contains(ownServers, name) {
+		return tenon.Errorf(tenon.CodeConfig, "'%s' is a name of tenon's own tools", name)
+	}
 	return nil
 }
 
-func (h *Host) add(name string, t tenon.Toolset, src catalog.Source, s *servers.Server) error {
+// ownServers are the toolsets that tenon itself brings.
+var ownServers = []string{artifactServer, finderServer, handoffServer, catalog.AgentServer, catalog.HTTPServer, catalog.PromptServer}
+
+func (h *Host) add(name string, t tenon.Toolset, src catalog.Source, s *servers.Server, b *policy.Block) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if _, ok := h.toolsets[name]; ok {
 		return tenon.Errorf(tenon.CodeConfig, "there is a server '%s' already", name)
+	}
+	if b != nil {
+		rules, err := h.law().rules.WithServer(name, b)
+		if err != nil {
+			return err
+		}
+		h.enact(rules) // before the first of its tools can be called
 	}
 	for key, e := range h.config.Tools {
 		if e = e.WithDefaults(key); e.Server == name {
@@ -108,7 +127,7 @@ func (h *Host) add(name string, t tenon.Toolset, src catalog.Source, s *servers.
 func (h *Host) RemoveServer(name string) error {
 	h.mu.Lock()
 	_, ok := h.toolsets[name]
-	if !ok || slices.Contains([]string{artifactServer, finderServer, handoffServer, catalog.AgentServer, catalog.HTTPServer, catalog.PromptServer}, name) {
+	if !ok || slices.Contains(ownServers, name) {
 		h.mu.Unlock()
 		return tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'", tenon.Visible(name))
 	}
@@ -118,11 +137,18 @@ func (h *Host) RemoveServer(name string) error {
 	delete(h.sources, name)
 	delete(h.servers, name)
 	delete(h.shelves, name)
+	var err error
+	if _, ok := h.config.Servers[name]; !ok && s != nil { // the block came with it
+		var rules *policy.Rules
+		if rules, err = h.law().rules.WithServer(name, nil); err == nil {
+			h.enact(rules)
+		}
+	}
 	h.mu.Unlock()
 	if s == nil {
-		return nil
+		return err
 	}
-	return s.Close()
+	return errors.Join(err, s.Close())
 }
 
 // sourceOf says how the tools of a server are taken, as its entry says. The language of

@@ -52,10 +52,13 @@ func (r *Rules) Add(rules ...Rule) error {
 }
 
 // Compile makes the conditions of all blocks ready. Errors: config (an expression is
-// not one).
+// not one; see also [Block.Check]).
 func (r *Rules) Compile() error {
 	var l *Language
 	one := func(b Block) (err error) {
+		if err := b.Check(); err != nil {
+			return err
+		}
 		text := b.Approval.If
 		if text == "" || r.conditions[text] != nil {
 			return nil
@@ -64,6 +67,8 @@ func (r *Rules) Compile() error {
 			if l, err = NewLanguage(); err != nil {
 				return err
 			}
+		}
+		if r.conditions == nil {
 			r.conditions = map[string]*Condition{}
 		}
 		if r.conditions[text], err = l.Condition(text); err != nil {
