@@ -173,6 +173,14 @@ func (k *checker) server(p, name string, s servers.Config) {
 			k.add(k.keyed[p+"."+key], p+"."+key, fmt.Sprintf("'%s' has no effect for %s transport", key, transport), "")
 		}
 	}
+	for key, on := range map[string]bool{"prompts_as_tools": s.PromptsAsTools, "resources_as_tools": s.ResourcesAsTools} {
+		if on && !s.LoadsTools() {
+			k.add(k.keyed[p+"."+key], p+"."+key, fmt.Sprintf("'%s' has no effect with load_tools: false", key), "leave the server's own tools out with include: ['prompt:*', 'resources:*']")
+		}
+	}
+	if s.PromptsAsTools && !s.LoadsPrompts() {
+		k.add(k.keyed[p+".prompts_as_tools"], p+".prompts_as_tools", "'prompts_as_tools' has no effect with load_prompts: false", "")
+	}
 	if s.Share && s.Lifecycle == servers.LifecyclePerCall {
 		k.add(k.keyed[p+".share"], p+".share", "'share' has no effect with lifecycle per_call", "each call has a connection of its own")
 	}

@@ -51,7 +51,7 @@ var bounds = map[string][2]float64{
 // that does nothing would be a broken promise.
 var laterKeys = map[string][]string{
 	"config.Config":  {"tool_tables", "engine"},
-	"servers.Config": {"prompts_as_tools", "is_retrieval", "registry_name"},
+	"servers.Config": {"is_retrieval", "registry_name"},
 	"catalog.Tool":   {"path"},
 	"policy.URLs":    {"allow_private"},
 	"agent.Config": {"data_inputs", "data_message_prefix",

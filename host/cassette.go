@@ -81,6 +81,17 @@ func (c cassette) toolset(name string, own tenon.Toolset) tenon.Toolset {
 	return own
 }
 
+// offers puts the cassette around what a server has beside tools.
+func (c cassette) offers(name string, own record.Offers) record.Offers {
+	switch {
+	case c.recorder != nil:
+		return c.recorder.Offers(name, own)
+	case c.playsServers():
+		return c.player.Offers(name)
+	}
+	return own
+}
+
 // wrapped is a toolset with what stands around it: the cassette, then the caller's own.
 func (h *Host) wrapped(name string, own tenon.Toolset) tenon.Toolset {
 	t := h.cassette.toolset(name, own)

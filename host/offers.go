@@ -13,7 +13,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/mcp"
-	"github.com/tenonhq/tenon/servers"
+	"github.com/tenonhq/tenon/record"
 )
 
 // ServerPrompt is a prompt and the server that has it.
@@ -34,7 +34,7 @@ type ServerResource struct {
 // Prompts returns the prompts of the servers, of all that are enabled where none is
 // named, in the order of the servers' names. One that cannot be reached is a problem.
 func (h *Host) Prompts(ctx context.Context, names ...string) ([]ServerPrompt, []Problem, error) {
-	return ofServers(ctx, h, names, func(s *servers.Server, name string) ([]ServerPrompt, error) {
+	return ofServers(ctx, h, names, func(s record.Offers, name string) ([]ServerPrompt, error) {
 		list, err := s.Prompts(ctx)
 		out := make([]ServerPrompt, len(list))
 		for i, p := range list {
@@ -46,7 +46,7 @@ func (h *Host) Prompts(ctx context.Context, names ...string) ([]ServerPrompt, []
 
 // Resources returns the resources of the servers as [Host.Prompts] does prompts.
 func (h *Host) Resources(ctx context.Context, names ...string) ([]ServerResource, []Problem, error) {
-	return ofServers(ctx, h, names, func(s *servers.Server, name string) ([]ServerResource, error) {
+	return ofServers(ctx, h, names, func(s record.Offers, name string) ([]ServerResource, error) {
 		list, err := s.Resources(ctx)
 		out := make([]ServerResource, len(list))
 		for i, r := range list {
@@ -57,7 +57,7 @@ func (h *Host) Resources(ctx context.Context, names ...string) ([]ServerResource
 }
 
 // ofServers asks servers side by side and keeps their order.
-func ofServers[T any](ctx context.Context, h *Host, names []string, ask func(*servers.Server, string) ([]T, error)) ([]T, []Problem, error) {
+func ofServers[T any](ctx context.Context, h *Host, names []string, ask func(record.Offers, string) ([]T, error)) ([]T, []Problem, error) {
 	if len(names) == 0 {
 		for name := range h.Servers() {
 			names = append(names, name)
@@ -67,7 +67,7 @@ func ofServers[T any](ctx context.Context, h *Host, names []string, ask func(*se
 	lists, errs := make([][]T, len(names)), make([]error, len(names))
 	var wg sync.WaitGroup
 	for i, name := range names {
-		s, err := h.server(name)
+		s, err := h.offering(name)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -166,13 +166,13 @@ func (h *Host) Attach(ctx context.Context, server, uri string) ([]tenon.Part, er
 	return parts, nil
 }
 
-// offering returns a server that may be asked for prompts and resources. A cassette
-// holds none.
-func (h *Host) offering(server string) (*servers.Server, error) {
-	if h.cassette.playsServers() {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "prompts and resources of servers are no part of a cassette, so they cannot be replayed")
+// offering is what a server has beside tools, through the cassette.
+func (h *Host) offering(name string) (record.Offers, error) {
+	s, err := h.server(name)
+	if err != nil {
+		return nil, err
 	}
-	return h.server(server)
+	return h.cassette.offers(name, s), nil
 }
 
 // contentPart makes a part of a message of a block that a server sent.

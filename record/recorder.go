@@ -24,6 +24,8 @@ type Recorder struct {
 	mu   sync.Mutex
 	last map[string]int // by folder: the number of the last recording
 	err  error          // the first that occurred
+
+	lists map[string][]byte // of prompts and resources, as they were written last
 }
 
 // NewRecorder opens a cassette for writing. The recordings of an earlier one in the

@@ -16,8 +16,9 @@ const (
 )
 
 // ServerExchange is one file of a cassette's folder mcp/SERVER: a listing of the
-// server's tools, or one attempt to call one. A listing is written where it differs
-// from the last one.
+// server's tools, prompts or resources, one attempt to call a tool, a prompt that was
+// filled in, or a resource that was read. A listing is written where it differs from
+// the last one.
 type ServerExchange struct {
 	Request ServerRequest `json:"request"`
 	// Asked is what the server asked for while the call ran, in order (elicitation and
@@ -31,24 +32,29 @@ type ServerExchange struct {
 
 // ServerRequest is what was asked of a server, in the protocol's words.
 type ServerRequest struct {
-	Method string     `json:"method"` // tools/list, tools/call
+	Method string     `json:"method"` // tools/list, tools/call, prompts/list, prompts/get, resources/list, resources/read
 	Params CallParams `json:"params,omitzero"`
 }
 
-// CallParams are those of a tools/call.
+// CallParams are those of a tools/call, prompts/get or resources/read.
 type CallParams struct {
 	Name      string          `json:"name,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
+	URI       string          `json:"uri,omitempty"`
 	// Responses and State answer what an earlier attempt wanted (2026-07-28).
 	Responses json.RawMessage `json:"inputResponses,omitempty"`
 	State     string          `json:"requestState,omitempty"`
 }
 
-// ServerResponse is a server's answer: tools, a result, or an error.
+// ServerResponse is a server's answer: a list, a result, or an error.
 type ServerResponse struct {
 	Tools  []json.RawMessage `json:"tools,omitempty"` // definitions as they came
 	Kinds  map[string]string `json:"kinds,omitempty"` // of tools that are no server's: name → kind
+	Items  []json.RawMessage `json:"items,omitempty"` // prompts or resources as they came
 	Result *tenon.Result     `json:"result,omitempty"`
+	// Prompt is the result of a prompts/get, Contents what was read.
+	Prompt   json.RawMessage `json:"prompt,omitempty"`
+	Contents []tenon.Content `json:"contents,omitempty"`
 	// Input is set where the result is not final: what the server wants first.
 	Input *tenon.InputRequired `json:"input,omitempty"`
 	Error *tenon.Error         `json:"error,omitempty"`

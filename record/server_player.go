@@ -38,8 +38,8 @@ func (s *shelf) load(name string, data []byte) error {
 	if err := decode(data, &t.ServerExchange); err != nil {
 		return err
 	}
-	if m := t.Request.Method; m != methodList && m != methodCall {
-		return fmt.Errorf("it is no %s and no %s but %q", methodList, methodCall, m)
+	if m := t.Request.Method; !isKnown(m) {
+		return fmt.Errorf("it is no request that a cassette holds but %q", m)
 	}
 	t.norm = plainRequest(t.Request)
 	for _, a := range t.Asked {
@@ -86,7 +86,7 @@ func (s *shelf) left(resumed bool) []string {
 	for _, t := range s.tapes {
 		first := t.Request.Method == methodList && !listed
 		listed = listed || first
-		if begun = begun || t.used; begun && !t.used && (first || t.Request.Method == methodCall) {
+		if begun = begun || t.used; begun && !t.used && (first || !t.Request.isList()) {
 			names = append(names, t.name)
 		}
 	}
@@ -129,33 +129,44 @@ type playingTools struct {
 	server, folder string
 }
 
-// Tools returns the list that the server gave when as much had been called as now.
-func (t *playingTools) Tools(context.Context) ([]tenon.Tool, error) {
+// listed returns the list that the server gave when as much had been asked of it as now.
+func (t *playingTools) listed(method, what string) (*serverTape, error) {
 	p := t.p
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var list *serverTape
 	if s := p.servers[t.folder]; s != nil {
 		for _, tape := range s.tapes {
-			if tape.Request.Method == methodList {
+			if tape.Request.Method == method {
 				list = tape
 				tape.used = true
-			} else if list != nil && !tape.used {
+			} else if list != nil && !tape.used && !tape.Request.isList() {
 				break
 			}
 		}
 	}
 	switch {
 	case list == nil || list.Response == nil:
-		return nil, p.fault(tenon.Errorf(tenon.CodeConflict, "replay: %s holds no list of the tools of server '%s'; record it again", p.dir, t.server))
+		return nil, p.fault(tenon.Errorf(tenon.CodeConflict, "replay: %s holds no list of %s of server '%s'; record it again", p.dir, what, t.server))
 	case list.Response.Error != nil:
 		return nil, list.Response.Error
+	}
+	return list, nil
+}
+
+// Tools returns the tools that the server had.
+func (t *playingTools) Tools(context.Context) ([]tenon.Tool, error) {
+	list, err := t.listed(methodList, "the tools")
+	if err != nil {
+		return nil, err
 	}
 	tools := make([]tenon.Tool, 0, len(list.Response.Tools))
 	for _, raw := range list.Response.Tools {
 		tool, err := mcp.ParseTool(raw)
 		if err != nil {
-			return nil, p.fault(tenon.Errorf(tenon.CodeConfig, "replay: %s of %s: %w; record it again", list.name, p.dir, err))
+			t.p.mu.Lock()
+			defer t.p.mu.Unlock()
+			return nil, t.p.fault(tenon.Errorf(tenon.CodeConfig, "replay: %s of %s: %w; record it again", list.name, t.p.dir, err))
 		}
 		tool.Server, tool.Kind = t.server, list.Response.Kinds[tool.Remote]
 		tools = append(tools, tool)
@@ -165,7 +176,7 @@ func (t *playingTools) Tools(context.Context) ([]tenon.Tool, error) {
 
 // Call answers with the first unused recording of the same call.
 func (t *playingTools) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) {
-	tape, err := t.take(c)
+	tape, err := t.takeRequest(requestOf(c), fmt.Sprintf("a call of '%s' of server '%s'", c.Tool, t.server))
 	if err != nil {
 		return nil, err
 	}
@@ -193,14 +204,14 @@ func (t *playingTools) Call(ctx context.Context, c tenon.Call) (*tenon.Result, e
 	}
 }
 
-func (t *playingTools) take(c tenon.Call) (*serverTape, error) {
+// takeRequest takes the first unused recording of the same request.
+func (t *playingTools) takeRequest(r ServerRequest, who string) (*serverTape, error) {
 	p := t.p
-	raw, err := json.Marshal(requestOf(c))
+	raw, err := json.Marshal(r)
 	if err != nil {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "replay: %w", err)
 	}
 	got := plain(p.redactor.Bytes(raw))
-	who := fmt.Sprintf("a call of '%s' of server '%s'", c.Tool, t.server)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var near nearest
@@ -208,7 +219,7 @@ func (t *playingTools) take(c tenon.Call) (*serverTape, error) {
 	if s := p.servers[t.folder]; s != nil {
 		recorded = len(s.tapes)
 		for _, tape := range s.tapes {
-			if !tape.used && tape.Request.Method == methodCall && near.compare(tape.name, tape.norm, got) {
+			if !tape.used && tape.Request.Method == r.Method && near.compare(tape.name, tape.norm, got) {
 				tape.used = true
 				return tape, nil
 			}

@@ -38,6 +38,18 @@ func (c Config) key() string {
 	return hex.EncodeToString(sum[:])
 }
 
+// listing tells the configurations apart that differ in what they list.
+func (c Config) listing() string {
+	key := c.key()
+	if c.PromptsAsTools {
+		key += "+prompts"
+	}
+	if c.ResourcesAsTools {
+		key += "+resources"
+	}
+	return key
+}
+
 // Access identifies the way to the server as it is configured: what is asked of
 // servers of the same access reaches the same one, with the same credentials. It
 // tells nothing of them.
@@ -60,7 +72,7 @@ func (s *Server) load() bool {
 		return false
 	}
 	var c catalogue
-	if json.Unmarshal(b, &c) != nil || c.Key == "" || c.Key != s.cfg.key() {
+	if json.Unmarshal(b, &c) != nil || c.Key == "" || c.Key != s.cfg.listing() {
 		return false
 	}
 	tools := make([]tenon.Tool, 0, len(c.Tools))
@@ -94,7 +106,7 @@ func (s *Server) keep(tools []tenon.Tool) (changed bool) {
 	if s.opts.Cache == "" {
 		return changed
 	}
-	c := catalogue{Key: s.cfg.key(), Listed: time.Now().UTC(), Protocol: s.protocol, Found: s.found, Server: s.status.Server,
+	c := catalogue{Key: s.cfg.listing(), Listed: time.Now().UTC(), Protocol: s.protocol, Found: s.found, Server: s.status.Server,
 		Tools: make([]json.RawMessage, 0, len(tools))}
 	for _, t := range tools {
 		c.Tools = append(c.Tools, t.Raw)

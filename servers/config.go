@@ -152,6 +152,10 @@ type Config struct {
 	LoadTools *bool `yaml:"load_tools" default:"true"`
 	// Discover prompts where the server declares them; false: there are none.
 	LoadPrompts *bool `yaml:"load_prompts" default:"true"`
+	// true: each prompt is offered to models as a tool `prompt:NAME`, whose call gives its text. Include, exclude, naming, transform and the rules hold for it as for any tool.
+	PromptsAsTools bool `yaml:"prompts_as_tools" default:"false"`
+	// true: models get the tools `resources:list` and `resources:read`.
+	ResourcesAsTools bool `yaml:"resources_as_tools" default:"false"`
 	// List resources whenever the server is connected, so that they are known before somebody asks.
 	LoadResources bool `yaml:"load_resources" default:"false"`
 	// What the server gets that asks a person for input (elicitation): deny does not offer it.

@@ -113,6 +113,9 @@ func (s *Server) changed(list string) {
 	default:
 		return
 	}
+	if list == "prompts" && s.cfg.PromptsAsTools {
+		s.refresh()
+	}
 	s.mu.Lock()
 	if list == "prompts" {
 		s.prompts.stale()

@@ -206,7 +206,7 @@ func (s *Server) list(ctx context.Context, c *link) ([]tenon.Tool, error) {
 		return tools, nil
 	}
 	start := time.Now()
-	tools, err := c.Tools(ctx)
+	tools, err := s.definitions(ctx, c)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	single := s.cfg.Lifecycle == LifecyclePerCall
@@ -251,7 +251,12 @@ func (s *Server) Call(ctx context.Context, c tenon.Call) (r *tenon.Result, err e
 		}
 	}
 	err = s.use(ctx, fmt.Sprintf("tool '%s' of server '%s'", c.Tool, s.name), func(conn *link) error {
-		if r, err = conn.Call(ctx, c); err == nil {
+		if s.cfg.isOffer(c.Tool) {
+			r, err = s.offer(ctx, conn, c)
+		} else {
+			r, err = conn.Call(ctx, c)
+		}
+		if err == nil {
 			r = s.shape(ctx, conn, r)
 			return nil
 		}

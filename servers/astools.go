@@ -1,0 +1,234 @@
+package servers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/jsonrpc"
+	"github.com/tenonhq/tenon/mcp"
+)
+
+// The names of the tools that prompts_as_tools and resources_as_tools make, as if they
+// were the server's. Where such a key is set, tools of the server's own that are called
+// so are left out.
+const (
+	promptPrefix  = "prompt:"
+	listResources = "resources:list"
+	readResource  = "resources:read"
+)
+
+// isOffer reports whether a tool's name is one that a prompt or the resources have.
+func (c *Config) isOffer(name string) bool {
+	return c.PromptsAsTools && strings.HasPrefix(name, promptPrefix) || c.ResourcesAsTools && (name == listResources || name == readResource)
+}
+
+// definitions asks for the server's tools, with those that prompts and resources become.
+// A server that does not tell of its prompts still has its tools.
+func (s *Server) definitions(ctx context.Context, c *link) ([]tenon.Tool, error) {
+	tools, err := c.Tools(ctx)
+	if err != nil || !s.cfg.PromptsAsTools && !s.cfg.ResourcesAsTools {
+		return tools, err
+	}
+	out := make([]tenon.Tool, 0, len(tools)+2)
+	for _, t := range tools {
+		if s.cfg.isOffer(t.Remote) {
+			s.log.Warn("left out a tool whose name is that of a prompt or resource which is offered as a tool", "tool", t.Remote)
+			continue
+		}
+		out = append(out, t)
+	}
+	add := func(d offerTool) {
+		raw, err := json.Marshal(d)
+		var t tenon.Tool
+		if err == nil {
+			t, err = mcp.ParseTool(raw)
+		}
+		if err != nil {
+			s.log.Warn("not offered as a tool", "name", d.Name, "error", err)
+			return
+		}
+		out = append(out, t)
+	}
+	if s.cfg.PromptsAsTools {
+		prompts, err := c.Prompts(ctx)
+		if err != nil {
+			s.log.Warn("the prompts of the server cannot be offered as tools", "error", err)
+		}
+		for _, p := range prompts {
+			add(promptTool(p))
+		}
+	}
+	if s.cfg.ResourcesAsTools {
+		add(offerTool{Name: listResources, Description: "Lists what can be read of " + s.title() + ": URIs, and templates of URIs, one a line.", Input: inputSchema{}, Hints: reads})
+		add(offerTool{Name: readResource, Description: "Reads a resource of " + s.title() + ".",
+			Input: inputSchema{{name: "uri", description: "URI of the resource", required: true}}, Hints: reads})
+	}
+	return out, nil
+}
+
+func (s *Server) title() string {
+	if s.cfg.Title != "" {
+		return s.cfg.Title
+	}
+	return s.name
+}
+
+// offerTool is the definition of a tool that is no tool of the server's.
+type offerTool struct {
+	Name        string      `json:"name"`
+	Title       string      `json:"title,omitempty"`
+	Description string      `json:"description"`
+	Input       inputSchema `json:"inputSchema"`
+	Hints       hints       `json:"annotations"`
+}
+
+type hints struct {
+	ReadOnly bool `json:"readOnlyHint"`
+}
+
+// reads says what prompts/get and resources/read are by the protocol.
+var reads = hints{ReadOnly: true}
+
+// inputSchema is a list of texts that becomes a JSON Schema.
+type inputSchema []textArgument
+
+type textArgument struct {
+	name, description string
+	required          bool
+}
+
+// MarshalJSON keeps the order of the arguments. One that comes twice counts once.
+func (list inputSchema) MarshalJSON() ([]byte, error) {
+	var names, required []string
+	props := []byte{'{'}
+	seen := map[string]bool{}
+	for _, a := range list {
+		if seen[a.name] {
+			continue
+		}
+		seen[a.name] = true
+		key, err := json.Marshal(a.name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(struct {
+			Type        string `json:"type"`
+			Description string `json:"description,omitempty"`
+		}{"string", a.description})
+		if err != nil {
+			return nil, err
+		}
+		if names = append(names, a.name); len(names) > 1 {
+			props = append(props, ',')
+		}
+		props = append(append(append(props, key...), ':'), value...)
+		if a.required {
+			required = append(required, a.name)
+		}
+	}
+	return json.Marshal(struct {
+		Type       string          `json:"type"`
+		Properties json.RawMessage `json:"properties"`
+		Required   []string        `json:"required,omitempty"`
+		Additional bool            `json:"additionalProperties"`
+	}{"object", append(props, '}'), required, false})
+}
+
+func promptTool(p mcp.Prompt) offerTool {
+	d := offerTool{Name: promptPrefix + p.Name, Title: p.Title, Description: "Gives the text of the prompt '" + p.Name + "', filled in.", Hints: reads}
+	if p.Description != "" {
+		d.Description += " " + p.Description
+	}
+	for _, a := range p.Arguments {
+		about := a.Description
+		if about == "" {
+			about = a.Title
+		}
+		d.Input = append(d.Input, textArgument{a.Name, about, a.Required})
+	}
+	return d
+}
+
+// offer carries out a call of such a tool.
+func (s *Server) offer(ctx context.Context, c *link, call tenon.Call) (*tenon.Result, error) {
+	args := map[string]string{}
+	var given map[string]json.RawMessage
+	if len(call.Arguments) > 0 {
+		if err := json.Unmarshal(call.Arguments, &given); err != nil {
+			return nil, tenon.Errorf(tenon.CodeInvalid, "the arguments are no JSON object: %w", err)
+		}
+	}
+	for k, v := range given {
+		text, ok := jsonrpc.String(v)
+		if !ok {
+			text = string(v) // such as a number, where nothing has checked the arguments
+		}
+		args[k] = text
+	}
+	switch call.Tool {
+	case listResources:
+		list, err := c.Resources(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &tenon.Result{Content: []tenon.Content{tenon.Text(resourceLines(list))}}, nil
+	case readResource:
+		contents, err := c.Read(ctx, args["uri"])
+		if err != nil {
+			return nil, err
+		}
+		return &tenon.Result{Content: contents}, nil
+	}
+	raw, err := c.Prompt(ctx, strings.TrimPrefix(call.Tool, promptPrefix), args)
+	if err != nil {
+		return nil, err
+	}
+	return promptResult(raw)
+}
+
+// promptResult makes a tool's result of that of prompts/get: the contents of its
+// messages in order. Where several speak each text says who does.
+func promptResult(raw json.RawMessage) (*tenon.Result, error) {
+	var in struct {
+		Messages []struct {
+			Role    string
+			Content tenon.Content
+		}
+	}
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return nil, tenon.Errorf(tenon.CodeProtocol, "the result of prompts/get cannot be read: %w", err)
+	}
+	several := false
+	for _, m := range in.Messages {
+		several = several || m.Role != in.Messages[0].Role
+	}
+	out := &tenon.Result{}
+	for _, m := range in.Messages {
+		if m.Content.Type == tenon.ContentText && several {
+			m.Content = tenon.Text(m.Role + ": " + m.Content.Text)
+		}
+		out.Content = append(out.Content, m.Content)
+	}
+	return out, nil
+}
+
+func resourceLines(list []mcp.Resource) string {
+	var b strings.Builder
+	for _, r := range list {
+		fmt.Fprintf(&b, "%s%s  %s", r.URI, r.Template, r.Name)
+		if r.MimeType != "" {
+			fmt.Fprintf(&b, " (%s)", r.MimeType)
+		}
+		if r.Description != "" {
+			fmt.Fprintf(&b, ": %s", strings.Join(strings.Fields(r.Description), " "))
+		}
+		b.WriteByte('\n')
+	}
+	if b.Len() == 0 {
+		return "There are no resources."
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
