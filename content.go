@@ -85,17 +85,29 @@ func (c *Content) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// read takes a block as it came, which it keeps.
+// read takes a block as it came, which it keeps. What a resource says of itself counts,
+// not what is beside it.
 func (c *Content) read(raw json.RawMessage) {
 	*c = Content{Raw: raw}
-	var resource []byte
-	for key, v := range rawjson.Members(raw) {
+	resource := c.take(raw, "data")
+	if resource == nil {
+		return
+	}
+	of := *c
+	*c = Content{Raw: raw}
+	c.take(resource, "blob")
+	c.Type, c.Name = of.Type, of.Name
+}
+
+// take reads the known fields of an object and returns the member resource.
+func (c *Content) take(object []byte, data string) (resource []byte) {
+	for key, v := range rawjson.Members(object) {
 		switch string(key) {
 		case "type":
 			c.Type = rawjson.String(v)
 		case "text":
 			c.Text = rawjson.String(v)
-		case "data":
+		case data:
 			c.Data = rawjson.String(v)
 		case "mimeType":
 			c.MimeType = rawjson.String(v)
@@ -107,22 +119,7 @@ func (c *Content) read(raw json.RawMessage) {
 			resource = v
 		}
 	}
-	if resource == nil {
-		return
-	}
-	c.URI, c.MimeType, c.Text, c.Data = "", "", "", ""
-	for key, v := range rawjson.Members(resource) {
-		switch string(key) {
-		case "uri":
-			c.URI = rawjson.String(v)
-		case "mimeType":
-			c.MimeType = rawjson.String(v)
-		case "text":
-			c.Text = rawjson.String(v)
-		case "blob":
-			c.Data = rawjson.String(v)
-		}
-	}
+	return resource
 }
 
 // Result is what a tool call gave.

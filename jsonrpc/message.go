@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
 // The error codes of JSON-RPC 2.0, section 5.1.
@@ -94,7 +96,7 @@ func AppendRequest(b []byte, id int64, method string, params []byte) []byte {
 		b = strconv.AppendInt(b, id, 10)
 	}
 	b = append(b, `,"method":`...)
-	b = AppendString(b, method)
+	b = rawjson.AppendString(b, method)
 	if len(params) > 0 {
 		b = append(b, `,"params":`...)
 		b = append(b, params...)
@@ -123,49 +125,11 @@ func AppendError(b, id []byte, e *Error) []byte {
 	b = append(b, `,"error":{"code":`...)
 	b = strconv.AppendInt(b, int64(e.Code), 10)
 	b = append(b, `,"message":`...)
-	b = AppendString(b, e.Message)
+	b = rawjson.AppendString(b, e.Message)
 	if len(e.Data) > 0 {
 		b = append(append(b, `,"data":`...), e.Data...)
 	}
 	return append(b, "}}"...)
-}
-
-const hex = "0123456789abcdef"
-
-// AppendString appends s as a JSON string. Bytes that are not UTF-8 become
-// U+FFFD.
-func AppendString(b []byte, s string) []byte {
-	b = append(b, '"')
-	from := 0
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c >= 0x20 && c != '"' && c != '\\' {
-			if c < 0x80 {
-				continue
-			}
-			// The rare case is left to the standard library's care.
-			tail, err := json.Marshal(string(bytes.ToValidUTF8([]byte(s[i:]), []byte("\uFFFD"))))
-			if err != nil {
-				tail = []byte(`""`) // cannot be: a string always encodes
-			}
-			return append(append(b, s[from:i]...), tail[1:]...)
-		}
-		b = append(b, s[from:i]...)
-		from = i + 1
-		switch c {
-		case '"', '\\':
-			b = append(b, '\\', c)
-		case '\n':
-			b = append(b, '\\', 'n')
-		case '\t':
-			b = append(b, '\\', 't')
-		case '\r':
-			b = append(b, '\\', 'r')
-		default:
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		}
-	}
-	return append(append(b, s[from:]...), '"')
 }
 
 // split returns the messages of a batch, which revision 2025-03-26 of MCP

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
 func TestParse(t *testing.T) {
@@ -94,7 +96,7 @@ func FuzzParse(f *testing.F) {
 		if Parse(b, &m) == nil && Valid(b) != nil {
 			t.Fatalf("Parse and Valid differ on %q", b)
 		}
-		if s, ok := String(AppendString(nil, string(b))); !ok || s != strings.ToValidUTF8(string(b), "\uFFFD") && utf8.Valid(b) {
+		if s, ok := String(rawjson.AppendString(nil, string(b))); !ok || s != strings.ToValidUTF8(string(b), "\uFFFD") && utf8.Valid(b) {
 			t.Fatalf("%q came back as %q", b, s)
 		}
 	})

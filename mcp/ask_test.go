@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
 	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/transport"
@@ -47,7 +48,7 @@ func asking(t *testing.T, cfg mcp.ServerConfig) *mcp.Server {
 		if err != nil {
 			text = err.Error()
 		}
-		return append(append([]byte(`{"content":[{"type":"text","text":`), jsonrpc.AppendString(nil, text)...), "}]}"...), nil
+		return append(append([]byte(`{"content":[{"type":"text","text":`), rawjson.AppendString(nil, text)...), "}]}"...), nil
 	}), tool(`{"name":"quick"}`, func(context.Context, *mcp.ToolRequest) (json.RawMessage, error) {
 		return json.RawMessage(`{"content":[]}`), nil
 	})}

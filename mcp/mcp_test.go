@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
 	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/transport"
@@ -506,7 +507,7 @@ func TestInputRequired(t *testing.T) {
 		if len(r.Responses) == 0 {
 			return json.RawMessage(`{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create"}},"requestState":"a\"b"}`), nil
 		}
-		return json.RawMessage(`{"content":[{"type":"text","text":` + string(jsonrpc.AppendString(nil, r.State+" "+string(r.Responses))) + `}]}`), nil
+		return json.RawMessage(`{"content":[{"type":"text","text":` + string(rawjson.AppendString(nil, r.State+" "+string(r.Responses))) + `}]}`), nil
 	}
 	for kind, dial := range ends(t, mcp.ServerConfig{Tools: []mcp.ServerTool{tool(`{"name":"ask"}`, ask)}}) {
 		t.Run(kind, func(t *testing.T) {

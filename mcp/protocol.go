@@ -3,6 +3,7 @@ package mcp
 import (
 	"slices"
 
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
@@ -51,12 +52,12 @@ func member(b []byte, key string, value []byte) []byte {
 	if n := len(b); n > 0 && b[n-1] != '{' && b[n-1] != '[' {
 		b = append(b, ',')
 	}
-	b = jsonrpc.AppendString(b, key)
+	b = rawjson.AppendString(b, key)
 	b = append(b, ':')
 	return append(b, value...)
 }
 
 // text appends a member whose value is a string.
 func text(b []byte, key, value string) []byte {
-	return member(b, key, jsonrpc.AppendString(nil, value))
+	return member(b, key, rawjson.AppendString(nil, value))
 }

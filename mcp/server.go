@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
@@ -263,7 +264,7 @@ func (s *Server) leave(c *serverConn) {
 func (s *Server) versions() []byte {
 	b := []byte{'['}
 	if !s.cfg.NoModern {
-		b = jsonrpc.AppendString(b, Modern)
+		b = rawjson.AppendString(b, Modern)
 	}
 	for _, v := range legacy {
 		if s.cfg.NoLegacy {
@@ -272,7 +273,7 @@ func (s *Server) versions() []byte {
 		if len(b) > 1 {
 			b = append(b, ',')
 		}
-		b = jsonrpc.AppendString(b, v)
+		b = rawjson.AppendString(b, v)
 	}
 	return append(b, ']')
 }

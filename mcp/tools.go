@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
@@ -227,7 +228,7 @@ func dress(raw []byte) []byte {
 	if jsonrpc.Field(raw, "content") != nil {
 		return raw
 	}
-	b := append([]byte(`{"content":[{"type":"text","text":`), jsonrpc.AppendString(nil, string(raw))...)
+	b := append([]byte(`{"content":[{"type":"text","text":`), rawjson.AppendString(nil, string(raw))...)
 	return append(append(append(b, `}],"structuredContent":`...), raw...), '}')
 }
 

@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -21,41 +22,57 @@ func Diff(ctx context.Context, a, b *Reader) ([]string, error) {
 	if x, y := describe(a), describe(b); x != y {
 		return []string{fmt.Sprintf("columns: %s / %s", x, y)}, nil
 	}
-	nextA, stopA := iter.Pull2(a.Rows(ctx))
-	defer stopA()
-	nextB, stopB := iter.Pull2(b.Rows(ctx))
-	defer stopB()
-	for len(out) < maxDifferences {
-		x, errX, okX := nextA()
-		y, errY, okY := nextB()
-		switch {
-		case okX && errX != nil:
-			return nil, errX
-		case okY && errY != nil:
-			return nil, errY
-		case !okX && !okY:
-			return out, nil
-		case okX != okY:
-			return append(out, fmt.Sprintf("rows: %s ends after %d", map[bool]string{true: b.name, false: a.name}[okX], max(x.Index, y.Index))), nil
-		}
+	err := inStep(a, b, a.Rows(ctx), b.Rows(ctx), &out, func(_ int, x, y Cells) error {
 		if x.ID != y.ID {
 			out = append(out, fmt.Sprintf("row %d: row id '%s' / '%s'", x.Index, x.ID, y.ID))
 		}
 		for i, c := range a.columns {
 			v, err := x.Value(c, true)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			w, err := y.Value(b.columns[i], true)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if !bytes.Equal(v, w) {
 				out = append(out, fmt.Sprintf("row %d ('%s'), column '%s': %s / %s", x.Index, x.ID, c.Name, v, w))
 			}
 		}
+		return nil
+	})
+	return out, err
+}
+
+// inStep compares the rows of two tables one by one, until there are enough
+// differences, and adds one where a table has fewer rows than the other.
+func inStep[T any](a, b *Reader, rowsA, rowsB iter.Seq2[T, error], out *[]string, compare func(n int, x, y T) error) error {
+	nextA, stopA := iter.Pull2(rowsA)
+	defer stopA()
+	nextB, stopB := iter.Pull2(rowsB)
+	defer stopB()
+	for n := 0; len(*out) < maxDifferences; n++ {
+		x, errX, okX := nextA()
+		y, errY, okY := nextB()
+		if err := cmp.Or(errX, errY); err != nil {
+			return err
+		}
+		if okX != okY {
+			short := a
+			if okX {
+				short = b
+			}
+			*out = append(*out, fmt.Sprintf("rows: %s ends after %d", short.name, n))
+			return nil
+		}
+		if !okX {
+			return nil
+		}
+		if err := compare(n, x, y); err != nil {
+			return err
+		}
 	}
-	return out, nil
+	return nil
 }
 
 func describe(r *Reader) string {
@@ -82,30 +99,14 @@ func DiffTools(ctx context.Context, a, b *Reader) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	nextA, stopA := iter.Pull2(a.Tools(ctx, ca))
-	defer stopA()
-	nextB, stopB := iter.Pull2(b.Tools(ctx, cb))
-	defer stopB()
 	var out []string
-	for n := 0; len(out) < maxDifferences; n++ {
-		x, errX, okX := nextA()
-		y, errY, okY := nextB()
-		switch {
-		case okX && errX != nil:
-			return nil, errX
-		case okY && errY != nil:
-			return nil, errY
-		case !okX && !okY:
-			return out, nil
-		case okX != okY:
-			return append(out, fmt.Sprintf("rows: %s ends after %d", map[bool]string{true: b.name, false: a.name}[okX], n)), nil
-		}
-		v, w := x.Tool.meaning(), y.Tool.meaning()
-		if v != w {
+	err = inStep(a, b, a.Tools(ctx, ca), b.Tools(ctx, cb), &out, func(n int, x, y ToolRow) error {
+		if v, w := x.Tool.meaning(), y.Tool.meaning(); v != w {
 			out = append(out, "row "+strconv.Itoa(n)+": "+v+" / "+w)
 		}
-	}
-	return out, nil
+		return nil
+	})
+	return out, err
 }
 
 // meaning writes a tool so that equal ones are equal texts.

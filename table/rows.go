@@ -2,9 +2,7 @@ package table
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"iter"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -26,25 +24,13 @@ func (r ToolRow) Place() string { return fmt.Sprintf("row %d, '%s'", r.Index, te
 // cannot be read ends it with an error that names row and field.
 func (r *Reader) Tools(ctx context.Context, c Column) iter.Seq2[ToolRow, error] {
 	return func(yield func(ToolRow, error) bool) {
-		for {
-			first := r.rows
-			rec, err := r.next(ctx)
-			if errors.Is(err, io.EOF) {
-				return
+		for cells, err := range r.Rows(ctx) {
+			row := ToolRow{Index: cells.Index, ID: cells.ID}
+			if err == nil {
+				row.Tool, err = r.tool(c, cells.rec, cells.at, row)
 			}
-			if err != nil {
-				yield(ToolRow{}, err)
+			if !yield(row, err) || err != nil {
 				return
-			}
-			for i := range int(rec.NumRows()) {
-				row := ToolRow{Index: first + int64(i), ID: r.id(rec, i, first)}
-				if row.Tool, err = r.tool(c, rec, i, row); err != nil {
-					yield(row, err)
-					return
-				}
-				if !yield(row, nil) {
-					return
-				}
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
 	"github.com/tenonhq/tenon/mcp"
 )
@@ -158,7 +159,7 @@ func bare(result json.RawMessage) json.RawMessage {
 	}
 	text := []byte(r.Content[0].Text)
 	if !json.Valid(text) {
-		text = jsonrpc.AppendString(nil, r.Content[0].Text)
+		text = rawjson.AppendString(nil, r.Content[0].Text)
 	}
 	return append(append([]byte(`{"result":`), text...), '}')
 }
@@ -168,7 +169,7 @@ func fixed(result string) handler {
 }
 
 func textResult(text string) json.RawMessage {
-	b := append([]byte(`{"content":[{"type":"text","text":`), jsonrpc.AppendString(nil, text)...)
+	b := append([]byte(`{"content":[{"type":"text","text":`), rawjson.AppendString(nil, text)...)
 	return append(b, `}]}`...)
 }
 
