@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 )
 
 // statements are those of the writer. Each is prepared when it is first used:
@@ -12,7 +13,8 @@ import (
 type statements struct {
 	conn *sql.Conn
 
-	begin, commit, rollback, version statement
+	begin, commit, version direct
+	rollback               statement
 
 	position, busy            statement
 	insertRun, updateRun      statement
@@ -32,10 +34,7 @@ func newStatements(conn *sql.Conn) statements {
 		dest *statement
 		sql  string
 	}{
-		{&st.begin, "BEGIN IMMEDIATE"},
-		{&st.commit, "COMMIT"},
 		{&st.rollback, "ROLLBACK"},
-		{&st.version, "PRAGMA data_version"},
 		{&st.position, `SELECT n, coalesce((SELECT e.seq + e.n - 1 FROM events e WHERE e.run = runs.n ORDER BY e.seq DESC LIMIT 1), 0),
 			imported IS NOT NULL FROM runs WHERE id = ?`},
 		{&st.busy, `SELECT id FROM runs WHERE session = ? AND state IN ('working', 'input_required') AND caller = '' LIMIT 1`},
@@ -62,19 +61,31 @@ func newStatements(conn *sql.Conn) statements {
 	} {
 		p.dest.sql, p.dest.conn = p.sql, conn
 	}
-	st.insertEvents.sql, st.insertEvents.conn = `INSERT INTO events (run, seq, n, last, events, blob) VALUES (?,?,?,?,?,?)`, conn
+	for _, p := range []struct {
+		dest *direct
+		sql  string
+	}{
+		{&st.begin, "BEGIN IMMEDIATE"},
+		{&st.commit, "COMMIT"},
+		{&st.version, "PRAGMA data_version"},
+		{&st.insertEvents, `INSERT INTO events (run, seq, n, last, events, blob) VALUES (?,?,?,?,?,?)`},
+	} {
+		p.dest.sql, p.dest.conn = p.sql, conn
+	}
 	return st
 }
 
 // close ends the statements, without which the connection would stay open.
 func (st *statements) close() {
-	for _, s := range []*statement{&st.begin, &st.commit, &st.rollback, &st.version, &st.position, &st.busy, &st.insertRun, &st.updateRun,
+	for _, d := range []*direct{&st.begin, &st.commit, &st.version, &st.insertEvents} {
+		d.close()
+	}
+	for _, s := range []*statement{&st.rollback, &st.position, &st.busy, &st.insertRun, &st.updateRun,
 		&st.insertBlob, &st.runBlob, &st.isBlob, &st.headSession, &st.touchSession, &st.putSession, &st.putSignal, &st.settleSignal} {
 		if s.stmt != nil {
 			_ = s.stmt.Close() // nothing is under way
 		}
 	}
-	st.insertEvents.close()
 	for _, s := range st.rare {
 		_ = s.Close() // nothing is under way
 	}
@@ -110,14 +121,21 @@ func (s *statement) scan(args []any, dest ...any) error {
 	return s.stmt.QueryRow(args...).Scan(dest...)
 }
 
-// direct is a statement without database/sql around it, for the one that every
+// direct is a statement without database/sql around it, for those that every
 // step of every run needs. The connection is the writer's for as long as it
 // lives, and so are these arguments.
 type direct struct {
 	conn *sql.Conn
 	sql  string
-	stmt driver.StmtExecContext
+	stmt directly
 	args []driver.NamedValue
+}
+
+// directly is what a statement of the driver can do.
+type directly interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
 }
 
 func (d *direct) prepare() error {
@@ -133,11 +151,11 @@ func (d *direct) prepare() error {
 		if err != nil {
 			return err
 		}
-		exec, ok := stmt.(driver.StmtExecContext)
+		can, ok := stmt.(directly)
 		if !ok {
 			return errors.Join(errors.New("the driver's statements take no context"), stmt.Close())
 		}
-		d.stmt = exec
+		d.stmt = can
 		return nil
 	})
 }
@@ -155,10 +173,31 @@ func (d *direct) exec(values ...driver.Value) error {
 	return err
 }
 
+// number reads the only value of the only row.
+func (d *direct) number() (n int64, err error) {
+	if err := d.prepare(); err != nil {
+		return 0, err
+	}
+	rows, err := d.stmt.QueryContext(context.Background(), nil)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var row [1]driver.Value
+	if err := rows.Next(row[:]); err != nil {
+		return 0, err
+	}
+	n, ok := row[0].(int64)
+	if !ok {
+		return 0, fmt.Errorf("%s gave a %T", d.sql, row[0])
+	}
+	return n, nil
+}
+
 // close ends the statement; the connection must be open.
 func (d *direct) close() {
-	if c, ok := d.stmt.(driver.Stmt); ok {
-		_ = c.Close() // nothing is under way
+	if d.stmt != nil {
+		_ = d.stmt.Close() // nothing is under way
 	}
 }
 

@@ -313,7 +313,7 @@ func (w *writer) transact(batch []*op, errs []error) (failed bool, err error) {
 			errs[i] = err
 		}
 	}
-	if _, err := w.stmts.commit.exec(); err != nil {
+	if err := w.stmts.commit.exec(); err != nil {
 		return false, storeError(w.s.path, "commit", err)
 	}
 	return false, nil
@@ -322,7 +322,7 @@ func (w *writer) transact(batch []*op, errs []error) (failed bool, err error) {
 // begin starts a transaction. Other processes may be at it, too.
 func (w *writer) begin() error {
 	for deadline := time.Now().Add(lockPatience); ; {
-		_, err := w.stmts.begin.exec()
+		err := w.stmts.begin.exec()
 		if err == nil {
 			break
 		}
@@ -340,12 +340,9 @@ func (w *writer) begin() error {
 // foreign reports whether another process has written since the last look.
 // What is remembered about journals is void then.
 func (w *writer) foreign() (bool, error) {
-	var v int64
-	if err := w.stmts.version.scan(nil, &v); err != nil {
+	v, err := w.stmts.version.number()
+	if err != nil || v == w.version {
 		return false, err
-	}
-	if v == w.version {
-		return false, nil
 	}
 	w.version = v
 	clear(w.runs)
