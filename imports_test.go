@@ -55,7 +55,7 @@ var arrows = map[string][]string{
 	"engine/local":      {"engine", "store"},
 	"engine/enginetest": {"engine"},
 
-	"config": {"agent", "catalog", "model", "model/react", "policy", "servers", "table", "internal/keyring"},
+	"config": {"agent", "catalog", "model", "model/react", "policy", "servers", "table", "internal/keyring", "internal/outbound"}, // outbound: what a private address is
 	"host": {"agent", "catalog", "config", "engine", "engine/local", "mcp", "model", "model/anthropic", "model/gemini", "model/openai",
 		"model/react", "model/script", "policy", "record", "servers", "servers/oauth", "store", "store/sqlite", "telemetry", "transport", "internal/keyring", "internal/outbound", "internal/patience"},
 

@@ -14,6 +14,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/internal/outbound"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
@@ -278,8 +279,20 @@ func (k *checker) address(p, transport string, s servers.Config, hasURL bool) {
 		}
 		k.graded(k.c.Policy.URLs.RequireHTTPS, at, "", "%s", message)
 	}
+	k.public(at, u)
+	if issuer, err := url.Parse(s.Auth.Issuer); err == nil {
+		k.public(p+".auth.issuer", issuer)
+	}
 	if u != nil && u.User != nil {
 		k.graded(k.c.Policy.LiteralSecrets, at, "use auth: {type: basic, secret: NAME}", "a literal credential in the file")
+	}
+}
+
+// public refuses an address that the file itself names where private ones are not allowed.
+// What a name leads to is looked at when it is connected to.
+func (k *checker) public(at string, u *url.URL) {
+	if u != nil && u.Host != "" && !k.c.Policy.URLs.AllowsPrivate() && outbound.NamesPrivate(u) {
+		k.bad(at, "policy.urls.allow_private: true allows it", "'%s' is a private address or this machine", u.Hostname())
 	}
 }
 

@@ -64,6 +64,8 @@ func (k *checker) request(p string, r catalog.Request) {
 		fixed, whole := c.Fixed()
 		if err := CheckFixed(fixed, whole); err != "" {
 			k.bad(p+".url", "such as https://example.com/search?q={{ args.q }}", "%s", err)
+		} else if u, err := url.Parse(fixed); err == nil {
+			k.public(p+".url", u)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
@@ -80,6 +82,9 @@ func (k *checker) request(p string, r catalog.Request) {
 				k.bad(at, k.known("secrets"), "no entry of this name in secrets: '%s'", s)
 			}
 		}
+	}
+	if r.AllowPrivate && !k.c.Policy.URLs.AllowsPrivate() {
+		k.bad(p+".allow_private", "", "has no effect: policy.urls.allow_private is false")
 	}
 	k.template(p+".body", r.Body, false)
 	if r.Body != "" && (r.Method == "" || r.Method == http.MethodGet || r.Method == http.MethodHead) {

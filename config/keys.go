@@ -50,10 +50,8 @@ var bounds = map[string][2]float64{
 // come with later versions. They are errors, like unknown ones, because a key
 // that does nothing would be a broken promise.
 var laterKeys = map[string][]string{
-	"config.Config":  {"tool_tables", "engine"},
-	"servers.Config": {"is_retrieval", "registry_name"},
-	"catalog.Tool":   {"path"},
-	"policy.URLs":    {"allow_private"},
+	"config.Config": {"tool_tables", "engine"},
+	"catalog.Tool":  {"path"},
 	"agent.Config": {"data_inputs", "data_message_prefix",
 		"history", "response_format"},
 	"config.Store": {"dsn", "audit", "redact"},

@@ -12,8 +12,8 @@ import (
 )
 
 // judge holds a run's report to what is expected, and returns what is not so, a
-// sentence each.
-func (e *Expect) judge(r *agent.Report, took time.Duration) []string {
+// sentence each. Context are the texts that count as retrieved.
+func (e *Expect) judge(r *agent.Report, context []string, took time.Duration) []string {
 	var bad []string
 	miss := func(format string, args ...any) { bad = append(bad, fmt.Sprintf(format, args...)) }
 	want := tenon.StopReason(e.StopReason)
@@ -29,6 +29,11 @@ func (e *Expect) judge(r *agent.Report, took time.Duration) []string {
 	}
 	if e.Calls != nil {
 		bad = append(bad, e.calls(r.ToolCalls)...)
+	}
+	for _, want := range e.Context {
+		if !slices.ContainsFunc(context, func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(want)) }) {
+			miss("context: want %s in what was retrieved, got %d texts: %s", brief(want), len(context), brief(strings.Join(context, " ")))
+		}
 	}
 	bad = append(bad, e.Answer.judge(r.Answer)...)
 	if e.MaxTurns > 0 && r.Turns > e.MaxTurns {

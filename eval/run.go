@@ -74,6 +74,7 @@ type Attempt struct {
 	Model    string           `json:"model,omitempty"`
 	Stop     tenon.StopReason `json:"stop_reason,omitempty"`
 	Answer   string           `json:"answer"`
+	Context  []string         `json:"context,omitempty"` // what was retrieved: see [servers.Config]
 	Calls    []CallSummary    `json:"tool_calls"`
 	Turns    int              `json:"turns"`
 	Usage    tenon.Usage      `json:"usage"`
@@ -239,7 +240,8 @@ func (o *Options) attempt(ctx context.Context, s *Suite, c *Case, n int, home st
 	a.Millis = took.Milliseconds()
 	if report != nil {
 		a.fill(report)
-		a.Failures = c.Expect.judge(report, took)
+		a.Context = o.retrieved(report)
+		a.Failures = c.Expect.judge(report, a.Context, took)
 	}
 	for _, u := range m.unmocked {
 		a.Failures = append(a.Failures, "no mock fits the call "+u)
@@ -263,6 +265,20 @@ func (a *Attempt) fill(r *agent.Report) {
 	for _, c := range r.ToolCalls {
 		a.Calls = append(a.Calls, CallSummary{Name: c.Name, Server: c.Server, Args: c.Args, Outcome: c.Outcome, Error: c.Error})
 	}
+}
+
+// retrieved are the texts that tools of servers with is_retrieval gave, in the order of
+// their calls, mocked ones too.
+func (o *Options) retrieved(r *agent.Report) (texts []string) {
+	if o.Host.Config == nil {
+		return nil
+	}
+	for _, c := range r.ToolCalls {
+		if c.Success && c.Result != nil && o.Host.Config.Servers[c.Server].IsRetrieval {
+			texts = append(texts, c.Result.Text())
+		}
+	}
+	return texts
 }
 
 // run asks the question on a host of its own, and reports what came of it. There may

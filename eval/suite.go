@@ -102,6 +102,8 @@ type Expect struct {
 	Calls *[]Call `yaml:"calls"`
 	// exact: these and no others, in this order; ordered: in this order, others between them; set: these and no others, in any order; any: these, in any order, beside others.
 	Order string `yaml:"order" enum:"exact,ordered,set,any" default:"exact"`
+	// Texts that occur, in any case of letters, in what tools of servers with is_retrieval gave.
+	Context []string `yaml:"context"`
 	// The answer.
 	Answer Answer `yaml:"answer"`
 	// How the run ends: a stop reason such as stop or limit_turns.

@@ -35,6 +35,7 @@ import (
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/engine/local"
+	"github.com/tenonhq/tenon/internal/outbound"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/servers/oauth"
@@ -215,7 +216,7 @@ func (h *Host) openServers() error {
 		}
 		s := servers.New(name, entry, servers.Options{LookupEnv: h.cfg.LookupEnv, Version: h.cfg.Version, Logger: h.log,
 			Cache: kept, Logs: kept, Live: h.cfg.Live, Reaper: &h.reaper, Pool: &h.pool,
-			Vault: h.vault, Learned: h.redactor.Add,
+			Vault: h.vault, Learned: h.redactor.Add, Admit: h.onlyPublic(),
 			// A secret is read when the server that uses it starts, so that one
 			// that is missing harms no other server.
 			Resolve: func(ctx context.Context) (servers.Config, error) {
@@ -272,6 +273,20 @@ func (h *Host) openServers() error {
 		h.toolsets[name] = h.wrapped(name, t)
 	}
 	return h.openSources()
+}
+
+// onlyPublic holds policy.urls.allow_private at each connection to a server; nil where all
+// addresses are allowed.
+func (h *Host) onlyPublic() func(address string) error {
+	if h.config.Policy.URLs.AllowsPrivate() {
+		return nil
+	}
+	return func(address string) error {
+		if err := outbound.CheckAddress(address); err != nil {
+			return tenon.Errorf(tenon.CodeDenied, "%w, which is not connected to: policy.urls.allow_private is false", err)
+		}
+		return nil
+	}
 }
 
 // openStore opens the store's file, unless the caller brought a store.

@@ -92,7 +92,7 @@ func (t *httpTools) Call(ctx context.Context, c tenon.Call) (*tenon.Result, erro
 
 // request fills the templates in.
 func (t *httpTools) request(ctx context.Context, tool *httpTool, c tenon.Call) (outbound.Request, error) {
-	r := outbound.Request{Method: cmp.Or(tool.Method, http.MethodGet), Header: http.Header{}, Private: tool.AllowPrivate}
+	r := outbound.Request{Method: cmp.Or(tool.Method, http.MethodGet), Header: http.Header{}, Private: tool.AllowPrivate, Public: !t.h.config.Policy.URLs.AllowsPrivate()}
 	var err error
 	if r.URL, err = tool.address.Render(c.Arguments, policy.EscapeURL, nil); err != nil {
 		return r, err

@@ -137,7 +137,8 @@ func find(ctx context.Context, cfg ClientConfig, c *Client, log *steps) (*Client
 			return c, err
 		}
 	case errors.As(err, &rpc):
-	case errors.As(err, &lost) && !lost.Sent, tenon.ErrorCode(err) == tenon.CodeAuth, tenon.ErrorCode(err) == tenon.CodeRateLimited:
+	case errors.As(err, &lost) && !lost.Sent, tenon.ErrorCode(err) == tenon.CodeAuth, tenon.ErrorCode(err) == tenon.CodeRateLimited,
+		tenon.ErrorCode(err) == tenon.CodeDenied:
 		return c, err // not a matter of the era
 	case errors.As(err, &lost), c.http == nil:
 		fresh = true // it ended, or it may still be busy with what it did not understand

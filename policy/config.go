@@ -75,11 +75,17 @@ type Commands struct {
 	Allow []string `yaml:"allow" default:"[]"`
 }
 
-// URLs says which addresses may be called. It is held when the file is read.
+// URLs says which addresses may be called. It is held when the file is read, and
+// AllowPrivate at each connection, too.
 type URLs struct {
 	// What an address without encryption does that is not of this machine.
 	RequireHTTPS string `yaml:"require_https" enum:"off,warn,error" default:"warn"`
+	// false: servers with a URL, their sign-in, and tools of kind http do not connect to private, link-local and reserved addresses nor to this machine, whatever name leads there. Proxies of the environment are not used then.
+	AllowPrivate *bool `yaml:"allow_private" default:"true"`
 }
+
+// AllowsPrivate reports whether private addresses may be connected to.
+func (u URLs) AllowsPrivate() bool { return u.AllowPrivate == nil || *u.AllowPrivate }
 
 // Block is one block of per-tool rules. An empty field says nothing: the next
 // less specific block decides.

@@ -118,6 +118,11 @@ type Config struct {
 	// native: results as they came; text: their text blocks joined by newlines; structured: structured content as JSON, else the text blocks joined without a separator. Other kinds of content stay behind the text.
 	ResultFormat string `yaml:"result_format" enum:"native,text,structured" default:"native"`
 
+	// true: what its tools give counts as retrieved context in evaluations (`expect.context`).
+	IsRetrieval bool `yaml:"is_retrieval" default:"false"`
+	// Its name in the registry of `registry`: servers search says that it is configured.
+	RegistryName string `yaml:"registry_name"`
+
 	// Time to connect and initialize.
 	Timeout time.Duration `yaml:"timeout" default:"10s"`
 	// Time for one request.

@@ -153,7 +153,7 @@ func (s *Server) stream(ctx context.Context, cfg Config, attempt int, on listene
 		s.mu.Unlock()
 		return p, nil
 	case TransportWebSocket:
-		w, err := transport.DialWebSocket(ctx, transport.WebSocketConfig{URL: cfg.URL, Headers: s.headers(cfg), Logger: s.log})
+		w, err := transport.DialWebSocket(ctx, transport.WebSocketConfig{URL: cfg.URL, Headers: s.headers(cfg), Admit: s.opts.Admit, Logger: s.log})
 		if err != nil {
 			return nil, err // not w: a nil *WebSocket is no nil Stream
 		}
@@ -168,6 +168,7 @@ func (s *Server) stream(ctx context.Context, cfg Config, attempt int, on listene
 		KeepSession: cfg.TerminateOnClose != nil && !*cfg.TerminateOnClose,
 		Plain:       cfg.Transport == TransportJSONRPC,
 		SignIn:      signIn,
+		Admit:       s.opts.Admit,
 		Logger:      s.log,
 	}
 	if cfg.Transport == TransportSSE {

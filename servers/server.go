@@ -24,6 +24,9 @@ type Options struct {
 	// server is started and not before. Nil: it has none.
 	Resolve func(ctx context.Context) (Config, error)
 	Logger  *slog.Logger // nil: nothing is logged
+	// Admit looks at each address, IP:port, that a server with a URL is to be reached at,
+	// before it is connected to. Nil: any is good.
+	Admit func(address string) error
 	// Cache is the folder where lists of tools are kept between processes, Logs
 	// that of what servers say. "": nothing is kept.
 	Cache, Logs string
@@ -119,7 +122,7 @@ func New(name string, cfg Config, opts Options) *Server {
 	if !s.cfg.IsParallel() {
 		s.slot = make(chan struct{}, 1)
 	}
-	s.status = Status{Name: name, Title: s.cfg.Title, Transport: s.cfg.Transport, Target: s.target(), State: StateCold, Tools: -1,
+	s.status = Status{Name: name, Title: s.cfg.Title, RegistryName: s.cfg.RegistryName, Transport: s.cfg.Transport, Target: s.target(), State: StateCold, Tools: -1,
 		Deprecated: s.cfg.Transport == TransportSSE}
 	return s
 }
@@ -378,7 +381,7 @@ func (s *Server) dialOnce() {
 			state = StateAuth
 		}
 		s.set(state, s.dialer)
-		if state != StateAuth {
+		if state != StateAuth && tenon.ErrorCode(o.err) != tenon.CodeDenied {
 			s.retryLater()
 		}
 		s.journal.add("error", s.dialer.Error())

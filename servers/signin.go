@@ -106,7 +106,7 @@ func signsIn(cfg Config) bool {
 func (s *Server) source(cfg Config) (*oauth.Source, error) {
 	return oauth.New(oauth.Config{
 		Server: s.name, URL: cfg.URL, Grant: cfg.Auth.Grant, ClientID: cfg.Auth.ClientID, ClientSecret: cfg.Auth.ClientSecret,
-		Scopes: cfg.Auth.Scopes, Issuer: cfg.Auth.Issuer, Passive: cfg.Auth.Type != AuthOAuth,
+		Scopes: cfg.Auth.Scopes, Issuer: cfg.Auth.Issuer, Passive: cfg.Auth.Type != AuthOAuth, Public: s.opts.Admit != nil,
 		Vault: s.opts.Vault, Sign: s.opts.Sign, Learned: s.opts.Learned, Logger: s.log,
 	})
 }
@@ -135,7 +135,7 @@ func (s *Server) Login(ctx context.Context, show func(address string)) (issuer s
 	}
 	ctx, cancel := context.WithTimeout(ctx, loginTime)
 	defer cancel()
-	network := transport.Network()
+	network := transport.Network(s.opts.Admit)
 	defer network.CloseIdleConnections()
 	port := cfg.Auth.CallbackPort
 	before := oauth.Port(src.Redirect(ctx))

@@ -24,10 +24,12 @@ const (
 
 // Status is what is known about a server.
 type Status struct {
-	Name      string `json:"name"`
-	Title     string `json:"title,omitempty"`
-	Transport string `json:"transport"`
-	Found     string `json:"found,omitempty"` // what transport auto found
+	Name  string `json:"name"`
+	Title string `json:"title,omitempty"`
+	// RegistryName is the server's name in a registry, as the configuration says.
+	RegistryName string `json:"registry_name,omitempty"`
+	Transport    string `json:"transport"`
+	Found        string `json:"found,omitempty"` // what transport auto found
 	// Deprecated says that the protocol advises against the transport.
 	Deprecated bool         `json:"deprecated,omitempty"`
 	Target     string       `json:"target"` // the command line or the URL

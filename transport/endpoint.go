@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -51,15 +52,21 @@ func header(u *url.URL, own map[string]string) (http.Header, error) {
 }
 
 // Network returns the network that connections use, for requests to a server
-// that are not messages. It follows no redirects.
-func Network() *http.Transport { return network(1) }
+// that are not messages. It follows no redirects. Admit is as in [HTTPConfig].
+func Network(admit func(address string) error) *http.Transport { return network(1, admit) }
 
 // network is a pool of connections that bounds what a server's answer may hold
 // before its body.
-func network(concurrency int) *http.Transport {
+func network(concurrency int, admit func(address string) error) *http.Transport {
+	d := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
+	proxy := http.ProxyFromEnvironment
+	if admit != nil {
+		proxy = nil // it would connect unseen
+		d.Control = func(_, address string, _ syscall.RawConn) error { return admit(address) }
+	}
 	return &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		Proxy:               proxy,
+		DialContext:         d.DialContext,
 		ForceAttemptHTTP2:   true,
 		MaxIdleConnsPerHost: concurrency, MaxIdleConns: concurrency,
 		IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second,

@@ -41,6 +41,9 @@ type HTTPConfig struct {
 	// header and notices. What is left is one JSON-RPC object in a POST and one
 	// in its answer.
 	Plain bool
+	// Admit looks at each address, IP:port, before it is connected to; its error is that
+	// of the connection. With it proxies of the environment are not used. Nil: any address.
+	Admit func(address string) error
 	// RoundTripper replaces the network, for tests. It must not follow redirects.
 	// Nil: a pool of connections of its own.
 	RoundTripper http.RoundTripper
@@ -105,7 +108,7 @@ func DialHTTP(cfg HTTPConfig) (*HTTP, error) {
 	}
 	h := &HTTP{cfg: cfg, url: u, rt: cfg.RoundTripper, header: all}
 	if h.rt == nil {
-		h.own = network(cfg.Concurrency)
+		h.own = network(cfg.Concurrency, cfg.Admit)
 		h.rt = h.own
 	}
 	if cfg.SignIn != nil {

@@ -34,7 +34,8 @@ type WebSocketConfig struct {
 	// Ping is the time between two pings, each of which has to be answered within
 	// the same time. 0: 30 s.
 	Ping   time.Duration
-	Logger *slog.Logger // nil discards
+	Admit  func(address string) error // as in [HTTPConfig]
+	Logger *slog.Logger               // nil discards
 }
 
 // WebSocket carries one message in each text frame. Neither revision of MCP
@@ -76,7 +77,7 @@ func DialWebSocket(ctx context.Context, cfg WebSocketConfig) (*WebSocket, error)
 	// What HTTP knows about addresses that cannot be reached, certificates and
 	// refusals holds for an upgrade as well.
 	web := &HTTP{url: u}
-	pool := network(1)
+	pool := network(1, cfg.Admit)
 	pool.ForceAttemptHTTP2 = false // an upgrade is of HTTP/1.1
 	var raw net.Conn
 	dial := pool.DialContext

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/servers/registry"
 )
 
@@ -48,7 +49,7 @@ func newServersSearch(a *app) *cobra.Command {
 			if more {
 				a.note("there are more; --limit shows them")
 			}
-			return a.printRegistry(list)
+			return a.printRegistry(list, cfg)
 		},
 	}
 	cmd.Flags().StringVar(&address, "registry", "", "`URL` of another registry than the configuration's")
@@ -57,12 +58,22 @@ func newServersSearch(a *app) *cobra.Command {
 }
 
 // printRegistry shows what a registry knows: on a terminal so that a command line can
-// be read whole.
-func (a *app) printRegistry(list []registry.Server) error {
+// be read whole. Servers that are configured say as which.
+func (a *app) printRegistry(list []registry.Server, cfg *config.Config) error {
+	for i := range list {
+		for _, name := range cfg.AllServerNames() {
+			if cfg.Servers[name].RegistryName == list[i].Name {
+				list[i].Configured = append(list[i].Configured, name)
+			}
+		}
+	}
 	row := func(s registry.Server) []string {
 		add := "(cannot be run from here)"
 		if s.Add != nil {
 			add = shellLine(s.Add)
+		}
+		if s.Configured != nil {
+			add = "(configured as " + strings.Join(s.Configured, ", ") + ")"
 		}
 		if s.Status != "" && s.Status != "active" {
 			add = "(" + s.Status + ") " + add

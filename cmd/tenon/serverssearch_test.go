@@ -43,6 +43,17 @@ func TestServersSearch(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &list); err != nil || status != exitOK || len(list) != 2 || list[0]["name"] != "io.example/files" {
 		t.Errorf("json: %d %v %s", status, err, out)
 	}
+	// One that is configured says as what.
+	mine := filepath.Join(t.TempDir(), "tenon.yaml")
+	if err := os.WriteFile(mine, []byte("registry: {url: \""+s.URL+"\"}\nservers: {mine: {command: files, registry_name: io.example/files}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status, out, errs := runHere(t, "servers", "search", "-c", mine); status != exitOK || !strings.Contains(out, "\t(configured as mine)\n") {
+		t.Errorf("status %d: %s %s", status, out, errs)
+	}
+	if status, out, errs := runHere(t, "servers", "list", "--no-connect", "-c", mine, "-o", "json"); status != exitOK || !strings.Contains(out, `"registry_name":"io.example/files"`) {
+		t.Errorf("status %d: %s %s", status, out, errs)
+	}
 	// A registry that is only named there is asked without the configured token.
 	if status, _, errs := runHere(t, "servers", "search", "-c", file, "--registry", s.URL+"/v0"); status != exitOK || !strings.HasSuffix(asked[len(asked)-1], " ") {
 		t.Errorf("status %d, asked %q: %s", status, asked[len(asked)-1], errs)

@@ -51,6 +51,7 @@ type Request struct {
 	Header  http.Header
 	Body    []byte
 	Private bool // private addresses may be connected to, after redirects too
+	Public  bool // private addresses are not connected to, not even one that URL itself names
 }
 
 // Response is what came back.
@@ -73,7 +74,7 @@ func New() *Client {
 		return &http.Transport{DialContext: d.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: dialTimeout,
 			MaxResponseHeaderBytes: maxHeader, MaxIdleConnsPerHost: 4, MaxIdleConns: 32, IdleConnTimeout: 30 * time.Second}
 	}
-	return &Client{guarded: transport(func(_, address string, _ syscall.RawConn) error { return checkAddress(address) }), open: transport(nil)}
+	return &Client{guarded: transport(func(_, address string, _ syscall.RawConn) error { return CheckAddress(address) }), open: transport(nil)}
 }
 
 // Close gives up the connections that wait for further requests.
@@ -85,8 +86,9 @@ func (c *Client) Close() {
 // errPrivate is the reason why an address is not connected to.
 var errPrivate = errors.New("is a private address")
 
-// checkAddress refuses to connect to what is not public.
-func checkAddress(address string) error {
+// CheckAddress refuses an address, IP:port, that is not public: private, of this machine,
+// link-local or reserved. It is what looks at a connection before it is made.
+func CheckAddress(address string) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return fmt.Errorf("%s is no address: %w", address, err)
@@ -120,9 +122,8 @@ func isPublic(a netip.Addr) bool {
 	return true
 }
 
-// namesPrivate reports whether a URL itself names an address that is not public:
-// whoever wrote it means it.
-func namesPrivate(u *url.URL) bool {
+// NamesPrivate reports whether a URL itself names an address that is not public.
+func NamesPrivate(u *url.URL) bool {
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
@@ -153,14 +154,17 @@ func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 	if h := req.Header.Get("Host"); h != "" {
 		req.Host = h
 	}
-	literal := namesPrivate(u)
+	literal := NamesPrivate(u) && !r.Public // whoever wrote it means it
 	client := &http.Client{Transport: c.guarded, CheckRedirect: func(next *http.Request, via []*http.Request) error {
 		return redirect(next, via, literal && !r.Private)
 	}}
-	if literal || r.Private {
+	if literal || r.Private && !r.Public {
 		client.Transport = c.open
 	}
 	resp, err := client.Do(req)
+	if errors.Is(err, errPrivate) && r.Public {
+		return nil, tenon.Errorf(tenon.CodeDenied, "%s: %w, which is not connected to: policy.urls.allow_private is false", host(u), errors.Unwrap(err))
+	}
 	if err != nil {
 		return nil, failed(ctx, u, r.Method, sent.Load(), err)
 	}

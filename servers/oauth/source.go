@@ -34,6 +34,8 @@ type Config struct {
 	ClientSecret tenon.Secret
 	Scopes       []string // to begin with; empty: what the server names
 	Issuer       string   // the only authorization server to use; "": the one that the server names
+	// Public says that even Issuer may not lead to a private address.
+	Public bool
 	// Passive leaves a server alone for which no token was ever had.
 	Passive bool
 	Vault   *Vault // where tokens are kept; nil: in memory only
@@ -85,7 +87,7 @@ func New(cfg Config) (*Source, error) {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	named := []string{}
-	if cfg.Issuer != "" {
+	if cfg.Issuer != "" && !cfg.Public {
 		named = append(named, cfg.Issuer)
 	}
 	s.guard = newGuard(u, named, func() netip.Addr {

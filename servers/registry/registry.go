@@ -60,6 +60,8 @@ type Server struct {
 	Remotes     []Remote  `json:"remotes,omitempty"`
 	// Add is the command line that adds it; nil where it cannot be run from here.
 	Add []string `json:"add,omitempty"`
+	// Configured names the entries that stand for it. Search leaves it empty.
+	Configured []string `json:"configured,omitempty"`
 }
 
 // Place is where something lies.
