@@ -17,8 +17,8 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// served runs the test server over HTTP until the test ends, and returns its URL.
-func served(t *testing.T, args ...string) string {
+// overHTTP runs the test server over HTTP until the test ends, and returns its URL.
+func overHTTP(t *testing.T, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	r, w := io.Pipe()
@@ -47,7 +47,7 @@ func TestListsChange(t *testing.T) {
 	for _, protocol := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run("HD-US4.4_HD-FR-016_"+protocol, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "stats.json")
-			entry := servers.Config{URL: served(t, "--stats", file), Protocol: protocol}
+			entry := servers.Config{URL: overHTTP(t, "--stats", file), Protocol: protocol}
 			h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), Config: &config.Config{Servers: map[string]servers.Config{"t": entry}},
 				LookupEnv: func(string) (string, bool) { return "", false }})
 			if err != nil {
