@@ -82,7 +82,8 @@ var homes = map[string][]string{
 	"github.com/spf13/pflag":          {"cmd/tenon"}, // cobra's flags
 	"github.com/zalando/go-keyring":   {"internal/keyring"},
 	"go.yaml.in/yaml/v4":              {"config", "model/script"},                 // scripts are files of their own, without tenon.yaml's rules
-	"modernc.org/sqlite":              {"store/sqlite"},                           //
+	"modernc.org/libc":                {"table"},                                  // the C library of SQLite's C interface
+	"modernc.org/sqlite":              {"store/sqlite", "table"},                  // table asks its own, temporary databases, by the C interface: database/sql has no authorizer
 	"golang.org/x/sys":                {"store/sqlite", "transport", "cmd/tenon"}, // the operating system: locks, process groups
 	"golang.org/x/term":               {"cmd/tenon"},
 	"golang.org/x/text":               {"transport"},                            // character encodings of servers that speak no UTF-8

@@ -15,6 +15,10 @@
 // the Arrow library follows it (guard.go), what it asks for is bounded, and nothing
 // is written in place: a table is made under another name and moved when it is whole.
 //
+// [Select] asks tables in SQL. The query may be anybody's: it runs in a database of its
+// own (sqlite.go) that has nothing but the columns it names (pages.go), may read alone,
+// and is bounded in time, result and temporary files (spill.go).
+//
 // The package stands beside the flow: it knows nothing of servers and runs. The
 // command line turns tools into rows and rows into servers. Rules for the layouts
 // come from the first seed, a specification of KNIME's.

@@ -175,3 +175,44 @@ func undict(a *array.Dictionary, t arrow.DataType) (arrow.Array, error) {
 
 // maxTaken bounds a batch whose dictionary is not of texts: each row costs an object.
 const maxTaken = 1 << 20
+
+// withNulls gives columns of the type null the buffer that the library's validation
+// wants to see and its reader does not give them.
+func withNulls(rec arrow.RecordBatch) arrow.RecordBatch {
+	cols, some := make([]arrow.Array, rec.NumCols()), false
+	for i := range cols {
+		cols[i] = rec.Column(i)
+		if hasNull(cols[i].DataType()) {
+			cols[i], some = array.MakeFromData(nullData(cols[i].Data())), true
+		}
+	}
+	if !some {
+		return rec
+	}
+	return array.NewRecordBatch(rec.Schema(), cols, rec.NumRows())
+}
+
+func hasNull(t arrow.DataType) bool {
+	if n, ok := t.(arrow.NestedType); ok {
+		for _, f := range n.Fields() {
+			if hasNull(f.Type) {
+				return true
+			}
+		}
+	}
+	return t.ID() == arrow.NULL
+}
+
+func nullData(d arrow.ArrayData) arrow.ArrayData {
+	if d.DataType().ID() == arrow.NULL {
+		return array.NewData(d.DataType(), d.Len(), []*memory.Buffer{nil}, nil, d.Len(), 0)
+	}
+	if !hasNull(d.DataType()) {
+		return d
+	}
+	kids := make([]arrow.ArrayData, len(d.Children()))
+	for i, k := range d.Children() {
+		kids[i] = nullData(k)
+	}
+	return array.NewData(d.DataType(), d.Len(), d.Buffers(), kids, d.NullN(), d.Offset())
+}

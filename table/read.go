@@ -237,6 +237,7 @@ func (r *Reader) next(ctx context.Context) (arrow.RecordBatch, error) {
 			return err
 		}
 		rec.Retain() // the reader lets go of it, the garbage collector takes it
+		rec = withNulls(rec)
 		if err := array.ValidateRecordFull(rec); err != nil {
 			return err
 		}

@@ -136,6 +136,8 @@ func appendJSON(out []byte, a arrow.Array, i int) ([]byte, error) {
 		return append(out, "null"...), nil
 	}
 	switch a := a.(type) {
+	case *array.Null:
+		return append(out, "null"...), nil
 	case *array.Boolean:
 		return strconv.AppendBool(out, a.Value(i)), nil
 	case *array.Float64:
@@ -144,9 +146,10 @@ func appendJSON(out []byte, a arrow.Array, i int) ([]byte, error) {
 		return appendFloat(out, float64(a.Value(i)), 32), nil
 	case *array.Float16:
 		return appendFloat(out, float64(a.Value(i).Float32()), 32), nil
-	case *array.Int8, *array.Int16, *array.Int32, *array.Int64, *array.Uint8, *array.Uint16, *array.Uint32, *array.Uint64,
-		*array.Decimal32, *array.Decimal64, *array.Decimal128, *array.Decimal256:
+	case *array.Int8, *array.Int16, *array.Int32, *array.Int64, *array.Uint8, *array.Uint16, *array.Uint32, *array.Uint64:
 		return append(out, a.ValueStr(i)...), nil
+	case *array.Decimal32, *array.Decimal64, *array.Decimal128, *array.Decimal256:
+		return append(out, digits(a, i)...), nil
 	case *array.String, *array.LargeString, *array.StringView:
 		s, _ := text(a, i)
 		return append(out, quote(s)...), nil

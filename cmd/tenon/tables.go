@@ -17,8 +17,8 @@ import (
 )
 
 func newTables(a *app) *cobra.Command {
-	cmd := group("tables", "Arrow tables of tools, data and conversations: show, join, check, compare", "table")
-	cmd.AddCommand(newTablesShow(a), newTablesSchema(a), newTablesCount(a), newTablesConcat(a), newTablesMigrate(a), newTablesCheck(a),
+	cmd := group("tables", "Arrow tables of tools, data and conversations: show, query, join, check, compare", "table")
+	cmd.AddCommand(newTablesShow(a), newTablesSchema(a), newTablesCount(a), newTablesQuery(a), newTablesConcat(a), newTablesMigrate(a), newTablesCheck(a),
 		newTablesDiff(a), newTablesRoundtrip(a))
 	return cmd
 }

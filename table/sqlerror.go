@@ -1,0 +1,87 @@
+package table
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/tenonhq/tenon"
+)
+
+// explain makes an error of SQLite's one that says where it is and what would be right.
+func (s *selection) explain(err error) error {
+	var f *failure
+	if !errors.As(err, &f) {
+		return err
+	}
+	if s.db.spill.full {
+		return tenon.Errorf(tenon.CodeTooLarge, "the query takes more than its %d bytes of temporary files: it sorts, groups or joins too much; select less, or join on equal columns", s.Temp)
+	}
+	switch f.code {
+	case sqlite3.SQLITE_INTERRUPT:
+		return ended(s.ctx, "the query")
+	case sqlite3.SQLITE_AUTH, sqlite3.SQLITE_ERROR:
+		if f.code == sqlite3.SQLITE_ERROR && s.denied == "" {
+			break
+		}
+		return invalid("a query only reads the tables that it is given: %s is refused", cmp.Or(tenon.Visible(s.denied), f.message))
+	case sqlite3.SQLITE_TOOBIG:
+		return tenon.Errorf(tenon.CodeTooLarge, "a value of the query has more than %d bytes", int64(maxValueBytes))
+	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR:
+		return tenon.Errorf(tenon.CodeStore, "a temporary file of the query cannot be written: %s", f.message)
+	}
+	hint := ""
+	if name, ok := strings.CutPrefix(f.message, "no such table: "); ok {
+		var names []string
+		for _, t := range s.sources {
+			names = append(names, t.name)
+		}
+		hint = among(name, names, "tables")
+	} else if name, ok := strings.CutPrefix(f.message, "no such column: "); ok {
+		hint = s.nearColumn(name)
+	}
+	where := ""
+	if f.at >= 0 && f.at <= len(s.SQL) {
+		before := s.SQL[:f.at]
+		line := strings.Count(before, "\n") + 1
+		where = fmt.Sprintf(", line %d, column %d", line, len([]rune(before[strings.LastIndexByte(before, '\n')+1:]))+1)
+	}
+	return invalid("query%s: %s%s", where, tenon.Visible(f.message), hint)
+}
+
+// nearColumn looks for the column that was meant.
+func (s *selection) nearColumn(name string) string {
+	table, column, ok := strings.Cut(name, ".")
+	if !ok {
+		table, column = "", name
+	}
+	named := slices.ContainsFunc(s.sources, func(t *source) bool { return strings.EqualFold(t.name, table) })
+	var names []string
+	for _, t := range s.sources {
+		if named && !strings.EqualFold(t.name, table) {
+			continue // where it is an alias it may be of any
+		}
+		for _, c := range t.columns {
+			names = append(names, c.name)
+		}
+	}
+	return among(column, names, "columns")
+}
+
+// among says which of some names may have been meant.
+func among(name string, names []string, what string) string {
+	if near := tenon.Nearest(name, names); near != "" {
+		return "; did you mean '" + tenon.Visible(near) + "'?"
+	}
+	if len(names) == 0 {
+		return "; there are no " + what
+	}
+	if len(names) > 20 {
+		names = append(slices.Clip(names[:20]), "…")
+	}
+	return "; " + what + ": " + tenon.Visible(strings.Join(names, ", "))
+}

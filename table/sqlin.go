@@ -1,0 +1,398 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/tenonhq/tenon"
+)
+
+// source is a table as a query sees it.
+type source struct {
+	name    string
+	reader  *Reader
+	columns []*sourceColumn
+	used    bool
+}
+
+// sourceColumn is a column as a query sees it.
+type sourceColumn struct {
+	name   string // as SQL has it: unlike all others, whatever their case
+	field  arrow.Field
+	column Column
+	rowID  bool
+	used   bool
+	// exact has the digits of the numbers that SQL's own do not hold, by the bits of the
+	// nearest that they hold.
+	exact map[uint64]string
+	plain map[uint64]struct{} // numbers that SQL holds, where others may not be so
+}
+
+// newSource looks at a table's columns. Row ids are one of them where the query names
+// them.
+func newSource(name string, r *Reader, rowIDs bool) (*source, error) {
+	s := &source{name: name, reader: r}
+	seen := map[string]bool{}
+	add := func(c *sourceColumn) {
+		c.name = strings.ToValidUTF8(strings.ReplaceAll(c.name, "\x00", ""), "\uFFFD")
+		if c.name == "" {
+			c.name = "column"
+		}
+		base := c.name
+		for n := 1; seen[strings.ToLower(c.name)]; n++ {
+			c.name = base + "_" + strconv.Itoa(n)
+		}
+		seen[strings.ToLower(c.name)] = true
+		s.columns = append(s.columns, c)
+	}
+	if rowIDs {
+		add(&sourceColumn{name: RowID, field: arrow.Field{Name: RowID, Type: arrow.BinaryTypes.String}, rowID: true})
+	}
+	for _, c := range r.columns {
+		add(&sourceColumn{name: c.Name, field: r.schema.Field(c.at), column: c})
+	}
+	switch {
+	case len(s.columns) == 0:
+		return nil, invalid("%s has no columns, so that nothing can be asked of it", r.name)
+	case len(s.columns) > maxSQLColumns:
+		return nil, tenon.Errorf(tenon.CodeTooLarge, "%s has %d columns; SQL takes at most %d", r.name, len(s.columns), maxSQLColumns)
+	}
+	return s, nil
+}
+
+// create is the statement that makes the table.
+func (s *source) create() string {
+	var b strings.Builder
+	b.WriteString("CREATE TABLE " + identifier(s.name) + " (")
+	for i, c := range s.columns {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(identifier(c.name) + " " + declared(c))
+	}
+	return b.String() + ")"
+}
+
+func identifier(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
+
+func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// declared is the type of a column in SQL. What matters of it is how SQLite compares
+// its values with literals: as numbers, or as texts.
+func declared(c *sourceColumn) string {
+	if c.column.kind != plainColumn {
+		return "JSON TEXT"
+	}
+	switch t := c.field.Type.(type) {
+	case *arrow.BooleanType:
+		return "BOOLEAN INTEGER"
+	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Int32Type, *arrow.Int64Type, *arrow.Uint8Type, *arrow.Uint16Type, *arrow.Uint32Type, *arrow.Uint64Type, *arrow.DurationType:
+		return "INTEGER"
+	case *arrow.Float16Type, *arrow.Float32Type, *arrow.Float64Type:
+		return "REAL"
+	case arrow.DecimalType:
+		return fmt.Sprintf("DECIMAL(%d,%d)", t.GetPrecision(), t.GetScale())
+	case *arrow.Date32Type, *arrow.Date64Type:
+		return "DATE TEXT"
+	case *arrow.TimestampType:
+		return "TIMESTAMP TEXT"
+	case *arrow.Time32Type, *arrow.Time64Type:
+		return "TIME TEXT"
+	case *arrow.BinaryType, *arrow.LargeBinaryType, *arrow.BinaryViewType, *arrow.FixedSizeBinaryType:
+		return "BLOB"
+	case *arrow.StringType, *arrow.LargeStringType, *arrow.StringViewType:
+		return "TEXT"
+	}
+	return "JSON TEXT"
+}
+
+// How times are written: what SQLite's own functions take, in UTC, and without zeros at
+// the end, so that texts sort as times do.
+const (
+	sqlDate = "2006-01-02"
+	sqlTime = "15:04:05.999999999"
+	sqlBoth = sqlDate + " " + sqlTime
+)
+
+// fill writes the rows of a table.
+func (s *source) fill(ctx context.Context, p *pages, root uint32, maxBytes int64) error {
+	t, r := newTree(p, root), &record{}
+	width := 0
+	for i, c := range s.columns {
+		if c.used {
+			width = i + 1 // what stands behind it is null without being written
+		}
+	}
+	for {
+		first := s.reader.rows
+		rec, err := s.reader.next(ctx)
+		if errors.Is(err, io.EOF) {
+			return t.finish()
+		}
+		if err != nil {
+			return err
+		}
+		cells := make([]func(int) error, width)
+		for k, c := range s.columns[:width] {
+			switch {
+			case !c.used:
+				cells[k] = func(int) error { r.null(); return nil }
+			case c.rowID:
+				cells[k] = func(i int) error { r.text(s.reader.id(rec, i, first)); return nil }
+			case c.column.kind != plainColumn:
+				cells[k] = func(i int) error { return s.structured(r, c, rec, i, first) }
+			default:
+				cells[k] = c.encoder(rec.Column(c.column.at), r)
+			}
+		}
+		err = contain(func() error {
+			for i := range int(rec.NumRows()) {
+				r.reset()
+				for k, cell := range cells {
+					if err := cell(i); err != nil {
+						return invalid("%s: row %d, column '%s': %w", s.reader.name, first+int64(i), tenon.Visible(s.columns[k].field.Name), err)
+					}
+				}
+				b := r.bytes()
+				if len(b) > maxValueBytes {
+					return tenon.Errorf(tenon.CodeTooLarge, "%s: row %d has more than %d bytes", s.reader.name, first+int64(i), int64(maxValueBytes))
+				}
+				if err := t.add(b); err != nil {
+					return temporary(err)
+				}
+				if p.bytes() > maxBytes {
+					return tenon.Errorf(tenon.CodeTooLarge, "the tables of the query take more than %d bytes of temporary files; leave out columns or tables that it does not need", maxBytes)
+				}
+				if i%(1<<14) == 0 && ctx.Err() != nil {
+					return ended(ctx, "reading "+s.reader.name)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return s.reader.broken(err)
+		}
+	}
+}
+
+func temporary(err error) error {
+	return tenon.Errorf(tenon.CodeStore, "a temporary file of the query cannot be written: %w", err)
+}
+
+// ended says why a context ended.
+func ended(ctx context.Context, what string) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return tenon.Errorf(tenon.CodeTimeout, "%s took too long and was ended: %w", what, context.Cause(ctx))
+	}
+	return tenon.Errorf(tenon.CodeCancelled, "%s: %w", what, context.Cause(ctx))
+}
+
+// structured writes a tool or a message, as tables show prints it.
+func (s *source) structured(r *record, c *sourceColumn, rec arrow.RecordBatch, i int, first int64) error {
+	v, err := Cells{Index: first + int64(i), ID: s.reader.id(rec, i, first), r: s.reader, rec: rec, at: i}.Value(c.column, false)
+	switch {
+	case err != nil:
+		return err
+	case string(v) == "null":
+		r.null()
+	default:
+		r.text(string(v))
+	}
+	return nil
+}
+
+// encoder returns what writes the cells of a batch's column.
+func (c *sourceColumn) encoder(a arrow.Array, r *record) func(i int) error {
+	put := c.putter(a, r)
+	return func(i int) error {
+		if a.IsNull(i) {
+			r.null()
+			return nil
+		}
+		return put(i)
+	}
+}
+
+// fails is a putter that cannot fail.
+func fails(put func(i int)) func(int) error {
+	return func(i int) error { put(i); return nil }
+}
+
+func (c *sourceColumn) putter(a arrow.Array, r *record) func(i int) error {
+	switch a := a.(type) {
+	case *array.Boolean:
+		return fails(func(i int) {
+			if a.Value(i) {
+				r.integer(1)
+			} else {
+				r.integer(0)
+			}
+		})
+	case *array.Int8:
+		return fails(func(i int) { r.integer(int64(a.Value(i))) })
+	case *array.Int16:
+		return fails(func(i int) { r.integer(int64(a.Value(i))) })
+	case *array.Int32:
+		return fails(func(i int) { r.integer(int64(a.Value(i))) })
+	case *array.Int64:
+		return fails(func(i int) { r.integer(a.Value(i)) })
+	case *array.Uint8:
+		return fails(func(i int) { r.integer(int64(a.Value(i))) })
+	case *array.Uint16:
+		return fails(func(i int) { r.integer(int64(a.Value(i))) })
+	case *array.Uint32:
+		return fails(func(i int) { r.integer(int64(a.Value(i))) })
+	case *array.Uint64:
+		return func(i int) error {
+			if v := a.Value(i); v > math.MaxInt64 {
+				return c.wide(r, strconv.FormatUint(v, 10))
+			}
+			r.integer(int64(a.Value(i)))
+			return nil
+		}
+	case *array.Duration:
+		return fails(func(i int) { r.integer(int64(a.Value(i))) })
+	case *array.Float16:
+		return fails(func(i int) { r.real(float64(a.Value(i).Float32())) })
+	case *array.Float32:
+		return fails(func(i int) { r.real(float64(a.Value(i))) })
+	case *array.Float64:
+		return fails(func(i int) { r.real(a.Value(i)) })
+	case *array.Decimal32, *array.Decimal64, *array.Decimal128, *array.Decimal256:
+		t := a.DataType().(arrow.DecimalType)
+		return func(i int) error { return c.decimal(r, digits(a, i), t) }
+	case *array.String:
+		return fails(func(i int) { r.text(a.Value(i)) })
+	case *array.LargeString:
+		return fails(func(i int) { r.text(a.Value(i)) })
+	case *array.StringView:
+		return fails(func(i int) { r.text(a.Value(i)) })
+	case *array.Binary:
+		return fails(func(i int) { r.blob(a.Value(i)) })
+	case *array.LargeBinary:
+		return fails(func(i int) { r.blob(a.Value(i)) })
+	case *array.BinaryView:
+		return fails(func(i int) { r.blob(a.Value(i)) })
+	case *array.FixedSizeBinary:
+		return fails(func(i int) { r.blob(a.Value(i)) })
+	case *array.Date32:
+		return func(i int) error { return moment(r, a.Value(i).ToTime(), sqlDate) }
+	case *array.Date64:
+		return func(i int) error { return moment(r, a.Value(i).ToTime(), sqlDate) }
+	case *array.Timestamp:
+		unit := a.DataType().(*arrow.TimestampType).Unit
+		return func(i int) error { return moment(r, a.Value(i).ToTime(unit), sqlBoth) }
+	case *array.Time32:
+		unit := a.DataType().(*arrow.Time32Type).Unit
+		return func(i int) error { return moment(r, a.Value(i).ToTime(unit), sqlTime) }
+	case *array.Time64:
+		unit := a.DataType().(*arrow.Time64Type).Unit
+		return func(i int) error { return moment(r, a.Value(i).ToTime(unit), sqlTime) }
+	}
+	return func(i int) error {
+		if _, ok := a.(*array.Null); ok {
+			r.null()
+			return nil
+		}
+		b, err := appendJSON(nil, a, i)
+		r.text(string(b))
+		return err
+	}
+}
+
+// moment writes a time. Years of other than four digits would not sort.
+func moment(r *record, t time.Time, layout string) error {
+	if y := t.Year(); y < 0 || y > 9999 {
+		return fmt.Errorf("the year %d is outside of 0 to 9999, which SQL's times have", y)
+	}
+	var b [40]byte
+	r.text(string(t.AppendFormat(b[:0], layout)))
+	return nil
+}
+
+// decimal writes a decimal as the number that SQL calculates with. Where that does not
+// have all of its digits they are kept beside it.
+func (c *sourceColumn) decimal(r *record, digits string, t arrow.DecimalType) error {
+	if t.GetScale() <= 0 {
+		if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
+			r.integer(n)
+			return nil
+		}
+		return c.wide(r, digits)
+	}
+	f, err := strconv.ParseFloat(digits, 64)
+	if err != nil || decimalDigits(f, t.GetScale()) != digits {
+		return c.wide(r, digits)
+	}
+	const safe = 15 // digits that every number of SQL's has
+	if t.GetPrecision() > safe {
+		bits := math.Float64bits(f)
+		if have, ok := c.exact[bits]; ok {
+			return alike(have, digits)
+		}
+		if len(c.plain) < maxExact {
+			if c.plain == nil {
+				c.plain = map[uint64]struct{}{}
+			}
+			c.plain[bits] = struct{}{}
+		}
+	}
+	r.real(f)
+	return nil
+}
+
+// decimalDigits writes a number as a decimal of a scale: with the fewest digits that
+// are this number, and zeros after them.
+func decimalDigits(f float64, scale int32) string {
+	s := strconv.FormatFloat(f, 'f', -1, 64)
+	_, frac, dot := strings.Cut(s, ".")
+	if !dot {
+		s += "."
+	}
+	if n := int(scale) - len(frac); n > 0 {
+		s += strings.Repeat("0", n)
+	}
+	return s
+}
+
+func alike(a, b string) error {
+	return fmt.Errorf("the numbers %s and %s differ in digits that SQL's numbers do not have (about 16); make the column one of texts", a, b)
+}
+
+// maxExact bounds the numbers of a column of which is known how many digits they have.
+const maxExact = 2_000_000
+
+// wide writes a number with more digits than SQL's have. Two that SQL could not tell
+// apart are refused rather than taken for one.
+func (c *sourceColumn) wide(r *record, digits string) error {
+	f, err := strconv.ParseFloat(digits, 64)
+	if err != nil {
+		return fmt.Errorf("the number %s is none that SQL has", digits)
+	}
+	bits := math.Float64bits(f)
+	if c.exact == nil {
+		c.exact = map[uint64]string{}
+	}
+	have, ok := c.exact[bits]
+	_, plain := c.plain[bits]
+	switch {
+	case ok && have != digits:
+		return alike(have, digits)
+	case plain:
+		return alike(strconv.FormatFloat(f, 'f', -1, 64), digits)
+	case len(c.exact) >= maxExact, len(c.plain) >= maxExact:
+		return fmt.Errorf("%s has more digits than SQL's numbers (about 16), and there are more than %d others; make the column one of texts", digits, maxExact)
+	}
+	c.exact[bits] = digits
+	r.real(f)
+	return nil
+}

@@ -1,0 +1,296 @@
+package table
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/float16"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// resultColumn is a column of a result. Its type is that of the column of a table that
+// it shows unchanged, where its values are of it; else it follows from the values.
+type resultColumn struct {
+	name   string
+	origin *sourceColumn // nil: computed
+	seen   uint          // of the values so far
+	probe  array.Builder // takes values of the origin's type
+	field  arrow.Field   // once it is settled
+}
+
+// What is seen of values.
+const (
+	seenInt   = 1 << iota // an integer
+	seenLarge             // one that a float64 does not hold
+	seenFloat
+	seenText
+	seenBlob
+	seenOther // a value that is not of the origin's type
+)
+
+const exactInt = 1 << 53 // up to it a float64 has every integer
+
+// note looks at a value.
+func (c *resultColumn) note(v value) {
+	switch v.kind {
+	case sqlite3.SQLITE_INTEGER:
+		c.seen |= seenInt
+		if v.int > exactInt || v.int < -exactInt {
+			c.seen |= seenLarge
+		}
+	case sqlite3.SQLITE_FLOAT:
+		c.seen |= seenFloat
+	case sqlite3.SQLITE_TEXT:
+		c.seen |= seenText
+	case sqlite3.SQLITE_BLOB:
+		c.seen |= seenBlob
+	}
+	if c.origin == nil || c.seen&seenOther != 0 || v.kind == sqlite3.SQLITE_NULL {
+		return
+	}
+	if c.probe == nil || c.probe.Len() >= DefaultBatchRows {
+		c.probe = array.NewBuilder(memory.DefaultAllocator, c.origin.resultType())
+	}
+	if c.origin.append(c.probe, v) != nil {
+		c.seen |= seenOther
+	}
+}
+
+// settle gives the column its type.
+func (c *resultColumn) settle() {
+	c.field = arrow.Field{Name: c.name, Nullable: true}
+	switch {
+	case c.origin != nil && c.seen&seenOther == 0:
+		c.field.Type = c.origin.resultType()
+		if c.field.Type == c.origin.field.Type {
+			c.field.Metadata = c.origin.field.Metadata
+		}
+	case c.seen&seenBlob != 0:
+		c.field.Type = arrow.BinaryTypes.Binary
+	case c.seen&seenText != 0, c.seen&seenFloat != 0 && c.seen&seenLarge != 0, c.seen == 0, c.seen == seenOther:
+		c.field.Type = arrow.BinaryTypes.String
+	case c.seen&seenFloat != 0:
+		c.field.Type = arrow.PrimitiveTypes.Float64
+	default:
+		c.field.Type = arrow.PrimitiveTypes.Int64
+	}
+	if c.origin != nil && c.seen&seenOther != 0 {
+		c.origin = nil
+	}
+}
+
+// resultType is the type that a result has which shows the column: its own, or texts of
+// JSON for what SQL has no values for.
+func (c *sourceColumn) resultType() arrow.DataType {
+	if strings.HasPrefix(declared(c), "JSON") {
+		return arrow.BinaryTypes.String
+	}
+	return c.field.Type
+}
+
+// append adds a value to a column of the result.
+func (c *resultColumn) append(b array.Builder, v value) error {
+	if v.kind == sqlite3.SQLITE_NULL {
+		b.AppendNull()
+		return nil
+	}
+	if c.origin != nil {
+		return c.origin.append(b, v)
+	}
+	switch b := b.(type) {
+	case *array.Int64Builder:
+		if v.kind != sqlite3.SQLITE_INTEGER {
+			return errOther
+		}
+		b.Append(v.int)
+	case *array.Float64Builder:
+		switch v.kind {
+		case sqlite3.SQLITE_INTEGER:
+			b.Append(float64(v.int))
+		case sqlite3.SQLITE_FLOAT:
+			b.Append(v.float)
+		default:
+			return errOther
+		}
+	case *array.StringBuilder:
+		b.Append(v.string())
+	case *array.BinaryBuilder:
+		if v.kind == sqlite3.SQLITE_BLOB || v.kind == sqlite3.SQLITE_TEXT {
+			b.Append(v.bytes)
+		} else {
+			b.AppendString(v.string())
+		}
+	}
+	return nil
+}
+
+// string writes a value as text.
+func (v value) string() string {
+	switch v.kind {
+	case sqlite3.SQLITE_INTEGER:
+		return strconv.FormatInt(v.int, 10)
+	case sqlite3.SQLITE_FLOAT:
+		return strconv.FormatFloat(v.float, 'g', -1, 64)
+	}
+	return string(bytes.ToValidUTF8(v.bytes, []byte("\uFFFD")))
+}
+
+// errOther says that a value is not of a column's type.
+var errOther = fmt.Errorf("a value is of another type than those before it")
+
+// appendInt adds what is in the range of a type.
+func appendInt(v value, least, most int64, put func(int64)) error {
+	if v.kind != sqlite3.SQLITE_INTEGER || v.int < least || v.int > most {
+		return errOther
+	}
+	put(v.int)
+	return nil
+}
+
+// append adds a value that the column may have, as its own type.
+func (c *sourceColumn) append(b array.Builder, v value) error {
+	switch b := b.(type) {
+	case *array.BooleanBuilder:
+		return appendInt(v, 0, 1, func(n int64) { b.Append(n == 1) })
+	case *array.Int8Builder:
+		return appendInt(v, math.MinInt8, math.MaxInt8, func(n int64) { b.Append(int8(n)) })
+	case *array.Int16Builder:
+		return appendInt(v, math.MinInt16, math.MaxInt16, func(n int64) { b.Append(int16(n)) })
+	case *array.Int32Builder:
+		return appendInt(v, math.MinInt32, math.MaxInt32, func(n int64) { b.Append(int32(n)) })
+	case *array.Int64Builder:
+		return appendInt(v, math.MinInt64, math.MaxInt64, b.Append)
+	case *array.Uint8Builder:
+		return appendInt(v, 0, math.MaxUint8, func(n int64) { b.Append(uint8(n)) })
+	case *array.Uint16Builder:
+		return appendInt(v, 0, math.MaxUint16, func(n int64) { b.Append(uint16(n)) })
+	case *array.Uint32Builder:
+		return appendInt(v, 0, math.MaxUint32, func(n int64) { b.Append(uint32(n)) })
+	case *array.Uint64Builder:
+		if v.kind == sqlite3.SQLITE_FLOAT {
+			n, err := strconv.ParseUint(c.exact[math.Float64bits(v.float)], 10, 64)
+			if err != nil {
+				return errOther
+			}
+			b.Append(n)
+			return nil
+		}
+		return appendInt(v, 0, math.MaxInt64, func(n int64) { b.Append(uint64(n)) })
+	case *array.DurationBuilder:
+		return appendInt(v, math.MinInt64, math.MaxInt64, func(n int64) { b.Append(arrow.Duration(n)) })
+	case *array.Float16Builder, *array.Float32Builder, *array.Float64Builder:
+		return appendReal(b, v)
+	case *array.Decimal32Builder, *array.Decimal64Builder, *array.Decimal128Builder, *array.Decimal256Builder:
+		return c.appendDecimal(b, v)
+	case *array.Date32Builder, *array.Date64Builder, *array.TimestampBuilder, *array.Time32Builder, *array.Time64Builder:
+		return c.appendMoment(b, v)
+	case *array.StringBuilder:
+		return appendText(v, b.Append)
+	case *array.LargeStringBuilder:
+		return appendText(v, b.Append)
+	case *array.StringViewBuilder:
+		return appendText(v, b.Append)
+	}
+	if v.kind != sqlite3.SQLITE_BLOB {
+		return errOther
+	}
+	switch b := b.(type) {
+	case *array.BinaryBuilder: // of large binaries too
+		b.Append(v.bytes)
+	case *array.BinaryViewBuilder:
+		b.Append(v.bytes)
+	case *array.FixedSizeBinaryBuilder:
+		if len(v.bytes) != b.Type().(*arrow.FixedSizeBinaryType).ByteWidth {
+			return errOther
+		}
+		b.Append(v.bytes)
+	default:
+		return errOther
+	}
+	return nil
+}
+
+func appendText(v value, put func(string)) error {
+	if v.kind != sqlite3.SQLITE_TEXT {
+		return errOther
+	}
+	put(v.string())
+	return nil
+}
+
+func appendReal(b array.Builder, v value) error {
+	if v.kind != sqlite3.SQLITE_FLOAT {
+		return errOther
+	}
+	switch b := b.(type) {
+	case *array.Float16Builder:
+		b.Append(float16.New(float32(v.float)))
+	case *array.Float32Builder:
+		b.Append(float32(v.float))
+	case *array.Float64Builder:
+		b.Append(v.float)
+	}
+	return nil
+}
+
+// appendDecimal adds a number whose digits are known.
+func (c *sourceColumn) appendDecimal(b array.Builder, v value) error {
+	switch v.kind {
+	case sqlite3.SQLITE_INTEGER:
+		return appendDigits(b, strconv.FormatInt(v.int, 10))
+	case sqlite3.SQLITE_FLOAT:
+		if have, ok := c.exact[math.Float64bits(v.float)]; ok {
+			return appendDigits(b, have)
+		}
+		return appendDigits(b, strconv.FormatFloat(v.float, 'f', -1, 64))
+	}
+	return errOther
+}
+
+// appendMoment adds a time that is written as ours are.
+func (c *sourceColumn) appendMoment(b array.Builder, v value) error {
+	if v.kind != sqlite3.SQLITE_TEXT {
+		return errOther
+	}
+	layout := sqlBoth
+	switch b.(type) {
+	case *array.Date32Builder, *array.Date64Builder:
+		layout = sqlDate
+	case *array.Time32Builder, *array.Time64Builder:
+		layout = sqlTime
+	}
+	s := string(v.bytes)
+	t, err := time.Parse(layout, s)
+	if err != nil || t.Format(layout) != s {
+		return errOther
+	}
+	switch b := b.(type) {
+	case *array.Date32Builder:
+		b.Append(arrow.Date32FromTime(t))
+	case *array.Date64Builder:
+		b.Append(arrow.Date64FromTime(t))
+	case *array.TimestampBuilder:
+		unit := b.Type().(*arrow.TimestampType).Unit
+		at, err := arrow.TimestampFromTime(t, unit)
+		if err != nil || !at.ToTime(unit).Equal(t) {
+			return errOther
+		}
+		b.Append(at)
+	case *array.Time32Builder:
+		b.Append(arrow.Time32(sinceMidnight(t) / b.Type().(*arrow.Time32Type).Unit.Multiplier()))
+	case *array.Time64Builder:
+		b.Append(arrow.Time64(sinceMidnight(t) / b.Type().(*arrow.Time64Type).Unit.Multiplier()))
+	}
+	return nil
+}
+
+func sinceMidnight(t time.Time) time.Duration {
+	return t.Sub(time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC))
+}

@@ -1,0 +1,104 @@
+package table
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/tenonhq/tenon"
+)
+
+// values returns the values of the parameters, in the order in which the statement has
+// them.
+func (s *selection) values() ([]value, error) {
+	var list []value
+	var missing []string
+	used := map[string]bool{}
+	for i, name := range s.stmt.params() {
+		if name == "" || name[0] == '?' {
+			return nil, invalid("parameter %d of the query has no name; write :name", i+1)
+		}
+		v, ok := s.Params[name[1:]]
+		if !ok {
+			missing = append(missing, name)
+			continue
+		}
+		used[name[1:]] = true
+		k, err := paramValue(v)
+		if err != nil {
+			return nil, invalid("parameter %s of the query: %w", name, err)
+		}
+		list = append(list, k)
+	}
+	if len(missing) > 0 {
+		return nil, invalid("the query has parameters without values: %s", strings.Join(missing, ", "))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Params)) {
+		if !used[name] {
+			return nil, invalid("the query has no parameter ':%s'", tenon.Visible(name))
+		}
+	}
+	return list, nil
+}
+
+func (s *selection) bind() error {
+	list, err := s.values()
+	if err != nil {
+		return err
+	}
+	for i, v := range list {
+		if err := s.stmt.bind(i+1, v); err != nil {
+			return s.explain(err)
+		}
+	}
+	return nil
+}
+
+// paramValue makes a value of SQLite's of a parameter's.
+func paramValue(v any) (value, error) {
+	switch v := v.(type) {
+	case nil:
+		return value{kind: sqlite3.SQLITE_NULL}, nil
+	case bool:
+		if v {
+			return value{kind: sqlite3.SQLITE_INTEGER, int: 1}, nil
+		}
+		return value{kind: sqlite3.SQLITE_INTEGER}, nil
+	case int:
+		return value{kind: sqlite3.SQLITE_INTEGER, int: int64(v)}, nil
+	case int64:
+		return value{kind: sqlite3.SQLITE_INTEGER, int: v}, nil
+	case float64:
+		if math.IsNaN(v) {
+			return value{}, fmt.Errorf("NaN is no value in SQL")
+		}
+		return value{kind: sqlite3.SQLITE_FLOAT, float: v}, nil
+	case string:
+		return value{kind: sqlite3.SQLITE_TEXT, bytes: []byte(v)}, nil
+	case []byte:
+		return value{kind: sqlite3.SQLITE_BLOB, bytes: v}, nil
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return value{kind: sqlite3.SQLITE_INTEGER, int: n}, nil
+		}
+		if _, err := strconv.ParseUint(string(v), 10, 64); err == nil {
+			return value{}, fmt.Errorf("the number %s is larger than SQL's integers", v)
+		}
+		f, err := v.Float64()
+		if err != nil {
+			return value{}, fmt.Errorf("%s is no number that SQL has", v)
+		}
+		return value{kind: sqlite3.SQLITE_FLOAT, float: f}, nil
+	}
+	b, err := encode(v)
+	if err != nil {
+		return value{}, fmt.Errorf("a value of %T is none that SQL has", v)
+	}
+	return value{kind: sqlite3.SQLITE_TEXT, bytes: b}, nil
+}
