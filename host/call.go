@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"iter"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
@@ -59,7 +60,7 @@ func (h *Host) StartCallAs(ctx context.Context, who tenon.Principal, name string
 // one, and returns its result. Watch is given every event, the live ones too; it
 // must not block for long. When ctx ends, so does the call.
 func (h *Host) FollowCall(ctx context.Context, run string, after uint64, watch func(tenon.Event)) (*tenon.Result, error) {
-	result, err := h.followCall(ctx, run, after, watch)
+	result, err := CallResult(ctx, run, h.engine.Events(ctx, run, after), watch)
 	if err != nil && ctx.Err() != nil {
 		// The caller gave up: so does the call. The server is told.
 		_ = h.engine.Cancel(context.WithoutCancel(ctx), run, "the caller gave up")
@@ -67,9 +68,11 @@ func (h *Host) FollowCall(ctx context.Context, run string, after uint64, watch f
 	return result, err
 }
 
-func (h *Host) followCall(ctx context.Context, run string, after uint64, watch func(tenon.Event)) (*tenon.Result, error) {
+// CallResult reads the result of a call out of the events of its run, as
+// [Host.FollowCall] does.
+func CallResult(ctx context.Context, run string, events iter.Seq2[tenon.Event, error], watch func(tenon.Event)) (*tenon.Result, error) {
 	var result *tenon.Result
-	for e, err := range h.engine.Events(ctx, run, after) {
+	for e, err := range events {
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
@@ -29,6 +30,9 @@ type Decided struct {
 	Mine bool         `json:"mine"`
 	Won  agent.Ruling `json:"won"`
 	Run  tenon.Run    `json:"run"`
+	// Kind and Time are those of the event that decided: decision, answer, expired.
+	Kind string    `json:"kind"`
+	Time time.Time `json:"time"`
 }
 
 // approvals lists what waits for the caller, oldest first.
@@ -102,8 +106,8 @@ func (c *call) settle(id string, r DecideRequest) error {
 	if err != nil {
 		return err
 	}
-	d := Decided{Mine: mine}
-	if won.Kind == agent.EventDecision {
+	d := Decided{Mine: mine, Kind: won.Kind, Time: won.Time}
+	if won.Kind == agent.EventDecision || won.Kind == agent.EventAnswer {
 		_ = json.Unmarshal(won.Data, &d.Won) // what the journal holds is one
 	}
 	if d.Run, err = c.goOn(run.ID); err != nil {

@@ -143,8 +143,8 @@ func (c *call) runs() error {
 		return err
 	}
 	q := c.req.URL.Query()
-	f := engine.Filter{Principal: c.seen(), Session: q.Get("session"), State: tenon.RunState(q.Get("state")), Caller: q.Get("caller"),
-		Top: q.Get("caller") == "", Before: q.Get("cursor"), Limit: limit + 1}
+	f := engine.Filter{Principal: c.seen(), Session: q.Get("session"), State: tenon.RunState(q.Get("state")), Caller: q.Get("caller"), Prefix: q.Get("prefix"),
+		Top: q.Get("caller") == "" && !strings.Contains(q.Get("prefix"), "/"), Before: q.Get("cursor"), Limit: limit + 1}
 	runs, err := c.h.Runs(c.ctx(), f)
 	if err != nil {
 		return err

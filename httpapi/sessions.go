@@ -47,7 +47,7 @@ func (c *call) sessions() error {
 	if err != nil {
 		return err
 	}
-	f := host.SessionFilter{Principal: c.seen(), Limit: limit + 1}
+	f := host.SessionFilter{Principal: c.seen(), Prefix: c.req.URL.Query().Get("prefix"), Limit: limit + 1}
 	if cursor := c.req.URL.Query().Get("cursor"); cursor != "" {
 		s, err := c.sessionOf(cursor)
 		if err != nil {

@@ -14,7 +14,8 @@ import (
 
 func newApprovals(a *app) *cobra.Command {
 	cmd := group("approvals", "Tool calls that wait for a decision: list, allow, deny", "approval")
-	cmd.AddCommand(newApprovalsList(a), newApprovalsDecide(a, tenon.Allow), newApprovalsDecide(a, tenon.Deny), newApprovalsGrants(a), newApprovalsRevoke(a))
+	cmd.AddCommand(remotely(newApprovalsList(a)), remotely(newApprovalsDecide(a, tenon.Allow)), remotely(newApprovalsDecide(a, tenon.Deny)),
+		remotely(newApprovalsGrants(a)), remotely(newApprovalsRevoke(a)))
 	return cmd
 }
 
@@ -26,7 +27,7 @@ func newApprovalsList(a *app) *cobra.Command {
 		Example: "  tenon approvals list\n  tenon approvals list -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			h, err := a.open(cmd.Context(), opening{})
+			h, err := a.desk(cmd.Context(), opening{})
 			if err != nil {
 				return err
 			}
@@ -89,7 +90,7 @@ func newApprovalsDecide(a *app, verdict tenon.Verdict) *cobra.Command {
 }
 
 func (a *app) approve(ctx context.Context, id string, r agent.Ruling) (err error) {
-	h, err := a.open(ctx, opening{})
+	h, err := a.desk(ctx, opening{})
 	if err != nil {
 		return err
 	}
@@ -131,7 +132,7 @@ func (a *app) approve(ctx context.Context, id string, r agent.Ruling) (err error
 
 // decidedBefore finds the decision about what an id, RUN/STEP or RUN, has waited
 // for.
-func decidedBefore(ctx context.Context, h *host.Host, id string) (tenon.Event, bool) {
+func decidedBefore(ctx context.Context, h desk, id string) (tenon.Event, bool) {
 	run, step, whole := strings.Cut(id, "/")
 	events, err := h.Journal(ctx, run, 0)
 	if err != nil {
@@ -146,7 +147,7 @@ func decidedBefore(ctx context.Context, h *host.Host, id string) (tenon.Event, b
 }
 
 // findApproval finds what waits by its id, the beginning of it, or its run.
-func findApproval(ctx context.Context, h *host.Host, id string) (host.Approval, error) {
+func findApproval(ctx context.Context, h desk, id string) (host.Approval, error) {
 	list, err := h.Approvals(ctx)
 	if err != nil {
 		return host.Approval{}, err

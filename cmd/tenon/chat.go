@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/httpapi"
 )
 
 func newChat(a *app) *cobra.Command {
@@ -44,7 +45,7 @@ func newChat(a *app) *cobra.Command {
 const chatHelp = "/tools    what the agent can call\n/prompts  what can be asked as /SERVER:PROMPT KEY=TEXT…\n/resources  what a question can name as @SERVER:URI\n/session  the session's id\n/compact  put a summary in the place of what was said, for the model\n/help     these words\n/exit     the end"
 
 func (a *app) chat(ctx context.Context, q *asking) (err error) {
-	h, err := a.open(ctx, q.opening("chat"))
+	h, err := a.desk(ctx, q.opening("chat"))
 	if err != nil {
 		return err
 	}
@@ -119,7 +120,7 @@ func (a *app) prompt(ctx context.Context) (string, error) {
 
 // chatTurn asks one question; Ctrl-C cancels its run only. Own says that the words are
 // the person's: resources that they name go with them.
-func (a *app) chatTurn(ctx context.Context, h *host.Host, q *asking, question host.Question, own bool) error {
+func (a *app) chatTurn(ctx context.Context, h desk, q *asking, question host.Question, own bool) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	context.AfterFunc(ctx, stop) // the second Ctrl-C ends the process the hard way
@@ -144,8 +145,13 @@ func (a *app) chatTurn(ctx context.Context, h *host.Host, q *asking, question ho
 }
 
 // chatAsPrompt asks what a server's prompt comes to; other words are told of.
-func (a *app) chatAsPrompt(ctx context.Context, h *host.Host, q *asking, text string) error {
-	p, ok, err := a.chatPrompt(ctx, h, text)
+func (a *app) chatAsPrompt(ctx context.Context, h desk, q *asking, text string) error {
+	here, ok := h.(*host.Host)
+	if !ok {
+		a.note("prompts do not go with --remote")
+		return nil
+	}
+	p, ok, err := a.chatPrompt(ctx, here, text)
 	switch {
 	case err != nil:
 		a.note("tenon: %s", safeLine(err.Error()))
@@ -159,7 +165,7 @@ func (a *app) chatAsPrompt(ctx context.Context, h *host.Host, q *asking, text st
 	return a.chatTurn(ctx, h, q, question, false)
 }
 
-func (a *app) chatWord(ctx context.Context, h *host.Host, q *asking, text string) error {
+func (a *app) chatWord(ctx context.Context, h desk, q *asking, text string) error {
 	switch text {
 	case "/help":
 		a.note(chatHelp)
@@ -179,6 +185,30 @@ func (a *app) chatWord(ctx context.Context, h *host.Host, q *asking, text string
 			return nil
 		}
 		return a.compact(ctx, h, q.session, q.model)
+	case "/prompts", "/resources", "/tools":
+		return a.chatOffers(ctx, h, text)
+	default:
+		a.note("there is no %s%s", text, didYouMean(text, []string{"/tools", "/prompts", "/resources", "/session", "/compact", "/help", "/exit"}))
+	}
+	return nil
+}
+
+// chatOffers shows what there is beside words.
+func (a *app) chatOffers(ctx context.Context, d desk, what string) error {
+	if f, ok := d.(*far); ok {
+		if what != "/tools" {
+			return tenon.Errorf(tenon.CodeInvalid, "%s does not go with --remote", what)
+		}
+		list, err := f.Tools(ctx)
+		if err != nil {
+			return err
+		}
+		a.problems(farProblems(list.Problems))
+		a.showOffered(list.Items)
+		return nil
+	}
+	h := d.(*host.Host) // there are two desks
+	switch what {
 	case "/prompts":
 		list, problems, err := h.Prompts(ctx)
 		a.problems(problems)
@@ -209,14 +239,20 @@ func (a *app) chatWord(ctx context.Context, h *host.Host, q *asking, text string
 		if err != nil {
 			return err
 		}
-		if len(snapshot.Tools()) == 0 {
-			a.note("no tools")
+		offered := make([]httpapi.ToolInfo, len(snapshot.Tools()))
+		for i, t := range snapshot.Tools() {
+			offered[i].Tool = t
 		}
-		for _, t := range snapshot.Tools() {
-			a.note("%s  %s", safeLine(t.Name), shorten(safeLine(firstLine(t.Description)), a.width()-len(t.Name)-3))
-		}
-	default:
-		a.note("there is no %s%s", text, didYouMean(text, []string{"/tools", "/prompts", "/resources", "/session", "/compact", "/help", "/exit"}))
+		a.showOffered(offered)
 	}
 	return nil
+}
+
+func (a *app) showOffered(list []httpapi.ToolInfo) {
+	if len(list) == 0 {
+		a.note("no tools")
+	}
+	for _, t := range list {
+		a.note("%s  %s", safeLine(t.Name), shorten(safeLine(firstLine(t.Description)), a.width()-len(t.Name)-3))
+	}
 }

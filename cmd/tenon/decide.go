@@ -21,7 +21,7 @@ var errUndecided = errors.New("undecided")
 
 // decide answers what a run, or one that it called, waits for: with yes all of it,
 // else what the person at the terminal says.
-func (a *app) decide(ctx context.Context, h *host.Host, run string, yes bool) error {
+func (a *app) decide(ctx context.Context, h desk, run string, yes bool) error {
 	if !yes && !a.canAsk() {
 		return errUndecided
 	}
@@ -40,7 +40,7 @@ func (a *app) decide(ctx context.Context, h *host.Host, run string, yes bool) er
 			return errUndecided // --yes is for tool calls: it knows no answers, and must not make a run endless
 		}
 		if yes && p.Kind == agent.AskApproval {
-			if _, err := h.Decide(ctx, p.Run, p.Step, agent.Ruling{Verdict: tenon.Allow, By: byYes}); err != nil {
+			if _, _, err := h.Settle(ctx, p.Run, p.Step, agent.Ruling{Verdict: tenon.Allow, By: byYes}); err != nil {
 				return err
 			}
 			continue
@@ -53,7 +53,7 @@ func (a *app) decide(ctx context.Context, h *host.Host, run string, yes bool) er
 
 // decideOne asks the person until there is a decision that holds. Asking ends with
 // prompt.
-func (a *app) decideOne(ctx, prompt context.Context, h *host.Host, run, step string, asked agent.Asking, more int) error {
+func (a *app) decideOne(ctx, prompt context.Context, h desk, run, step string, asked agent.Asking, more int) error {
 	get := a.askRuling
 	switch asked.Kind {
 	case agent.AskInput, agent.AskSampling:

@@ -43,26 +43,23 @@ type started struct {
 }
 
 // detach hands a question to the process that serves the store.
-func (a *app) detach(ctx context.Context, q *asking, key, text string) error {
+func (a *app) detach(ctx context.Context, q *asking, key, text string) (err error) {
 	client, err := a.client(ctx)
 	if err != nil {
 		return err
 	}
-	defer client.Close()
-	r := httpapi.StartRequest{Question: text, Agent: q.agent, Session: q.session, Fork: q.fork, NoTools: q.noTools, OutputSchema: q.output, ToolChoice: q.toolChoice, Groups: q.groups, State: q.state, MaxTurns: q.maxTurns, Mode: q.mode}
-	if r.Model, err = absoluteScript(q.model); err != nil {
-		return err
-	}
-	if q.yes {
-		r.Yes = byYes
+	defer closing(client, &err)
+	r := startRequest(q.question(text))
+	if r.Model = q.model; a.remote == "" {
+		if r.Model, err = absoluteScript(q.model); err != nil {
+			return err
+		}
 	}
 	got, err := client.Start(ctx, r, key)
 	if err != nil {
 		return err
 	}
-	for _, p := range got.Problems {
-		a.note("%s", problemText(host.Problem{Server: p.Server, Err: &tenon.Error{Code: p.Code, Message: p.Message}}))
-	}
+	a.problems(farProblems(got.Problems))
 	a.hint("see it with: tenon runs follow %s", got.Run.ID)
 	if a.isJSON() {
 		return a.printJSON(started{got.Run.ID, got.Run.Session, got.Run.State})
@@ -70,8 +67,16 @@ func (a *app) detach(ctx context.Context, q *asking, key, text string) error {
 	return a.printText(got.Run.ID)
 }
 
-// client returns a client of the process that serves the project's store.
+// client returns a client of the process that serves the project's store, or of that of
+// --remote.
 func (a *app) client(ctx context.Context) (*httpapi.Client, error) {
+	if a.remote != "" {
+		f, err := a.far(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return f.Client, nil
+	}
 	cfg, err := a.load(ctx, nil)
 	if err != nil {
 		return nil, err

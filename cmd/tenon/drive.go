@@ -17,7 +17,7 @@ import (
 // where the run waits, and cancels the run when ctx ends, except by a signal that
 // ends the process. Events up to after were shown before. The error says how the
 // run ended.
-func (a *app) drive(ctx context.Context, h *host.Host, run tenon.Run, after uint64, yes bool) error {
+func (a *app) drive(ctx context.Context, h desk, run tenon.Run, after uint64, yes bool) error {
 	work, leave := context.WithCancel(context.WithoutCancel(ctx)) // the run is told to stop, and says when it has
 	defer leave()
 	told := make(chan struct{})
@@ -36,11 +36,11 @@ func (a *app) drive(ctx context.Context, h *host.Host, run tenon.Run, after uint
 			<-told
 		}
 	}()
-	if after > 0 { // another process may have it, and die
+	if here, ok := h.(*host.Host); ok && after > 0 { // another process may have it, and die
 		rescued := make(chan struct{})
 		go func() {
 			defer close(rescued)
-			rescue(work, h, run.ID)
+			rescue(work, here, run.ID)
 		}()
 		defer func() {
 			leave()
@@ -95,7 +95,7 @@ func (a *app) drive(ctx context.Context, h *host.Host, run tenon.Run, after uint
 
 // unfinished says how a run goes on that could not be shown to its end, if it does:
 // what was printed is no matter of the run's.
-func (a *app) unfinished(ctx context.Context, h *host.Host, run string) {
+func (a *app) unfinished(ctx context.Context, h desk, run string) {
 	soon, stop := context.WithTimeout(ctx, lastWords)
 	defer stop()
 	for range h.Events(soon, run, 0) { // it may be at its very end
@@ -121,7 +121,7 @@ func rescue(ctx context.Context, h *host.Host, run string) {
 }
 
 // ended prints what is left to print of a run that has come to its end.
-func (a *app) ended(ctx context.Context, h *host.Host, run tenon.Run, f *follower) error {
+func (a *app) ended(ctx context.Context, h desk, run tenon.Run, f *follower) error {
 	sums := a.errTTY && a.format == formatText && !a.quiet
 	if d := f.done; d != nil && d.State == tenon.RunCompleted && d.Stop == tenon.StopEnd && a.format != formatJSON && !sums {
 		f.stopped() // and everything else was shown as it came
@@ -195,7 +195,7 @@ func (a *app) summary(r agent.Report) {
 }
 
 // rests tells of a run that waits and cannot be decided here.
-func (a *app) rests(ctx context.Context, h *host.Host, run tenon.Run) error {
+func (a *app) rests(ctx context.Context, h desk, run tenon.Run) error {
 	n, err := a.tellAll(ctx, h, run.ID)
 	if err != nil {
 		return err
@@ -221,7 +221,7 @@ func (a *app) rests(ctx context.Context, h *host.Host, run tenon.Run) error {
 
 // tellAll says what a run, or one that it called, waits for and how to decide it from
 // elsewhere. It returns how many decisions that are.
-func (a *app) tellAll(ctx context.Context, h *host.Host, run string) (int, error) {
+func (a *app) tellAll(ctx context.Context, h desk, run string) (int, error) {
 	list, err := h.Awaited(ctx, run)
 	for _, p := range list {
 		a.tellWaiting(p.Run, p.Step, p.Asking)
@@ -253,7 +253,7 @@ const decisionPause = 200 * time.Millisecond
 
 // awaitDecision waits until somebody elsewhere has decided what a run waits for,
 // and lets the run go on.
-func (a *app) awaitDecision(ctx context.Context, h *host.Host, run string) error {
+func (a *app) awaitDecision(ctx context.Context, h desk, run string) error {
 	n, err := a.tellAll(ctx, h, run)
 	for err == nil {
 		list, aerr := h.Awaited(ctx, run)

@@ -17,7 +17,7 @@ func newApprovalsGrants(a *app) *cobra.Command {
 		Example: "  tenon approvals grants",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			h, err := a.open(cmd.Context(), opening{})
+			h, err := a.desk(cmd.Context(), opening{})
 			if err != nil {
 				return err
 			}
@@ -46,7 +46,7 @@ func newApprovalsRevoke(a *app) *cobra.Command {
 			if !ok {
 				return tenon.Errorf(tenon.CodeInvalid, "'%s' is not SERVER.TOOL; tenon approvals grants shows them", args[0])
 			}
-			h, err := a.open(cmd.Context(), opening{})
+			h, err := a.desk(cmd.Context(), opening{})
 			if err != nil {
 				return err
 			}

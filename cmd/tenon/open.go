@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/url"
 	"os"
@@ -169,7 +170,7 @@ func (a *app) logger(cfg *config.Config) *slog.Logger {
 }
 
 // closing closes a host where the verb had no error of its own to tell.
-func closing(h *host.Host, err *error) {
+func closing(h io.Closer, err *error) {
 	if e := h.Close(); *err == nil {
 		*err = e
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
-	"github.com/tenonhq/tenon/host"
 )
 
 // questions asks the person, one question after another, while the run goes on: what
@@ -17,7 +16,7 @@ import (
 // under way. A question that ends in another way is taken off the terminal.
 type questions struct {
 	a    *app
-	h    *host.Host
+	h    desk
 	run  string
 	ctx  context.Context
 	stop context.CancelFunc
@@ -40,7 +39,7 @@ type askedAt struct{ run, step string }
 var errTakenOff = errors.New("the question has ended")
 
 // questions begins to listen to what the person types into the run, and to ask.
-func (a *app) questions(ctx context.Context, h *host.Host, run string) *questions {
+func (a *app) questions(ctx context.Context, h desk, run string) *questions {
 	q := &questions{a: a, h: h, run: run, open: map[askedAt]context.CancelCauseFunc{}}
 	q.ctx, q.stop = context.WithCancel(ctx)
 	q.silence = a.listen(ctx, h, run)

@@ -35,6 +35,8 @@ type app struct {
 	config    string
 	format    string
 	home      string
+	remote    string // address of a tenon serve
+	tokenFile string // of the token for it
 	logLevel  string
 	noColor   bool
 	noInput   bool
@@ -93,6 +95,9 @@ func (a *app) fail(err error, args []string) int {
 		text = "tenon: " + text
 	}
 	a.note("%s", text)
+	if a.remote != "" && status == exitAuth {
+		a.hint("TENON_TOKEN or --token-file FILE gives the token for --remote")
+	}
 	return status
 }
 
@@ -180,11 +185,16 @@ func newRoot(a *app, args []string) *cobra.Command {
 	f.StringVarP(&a.config, "config", "c", "", "configuration `FILE`; - is stdin (default: tenon.yaml here or above)")
 	f.VarP(&enum{&a.format, []string{formatText, formatJSON, formatJSONL}}, "output", "o", "`FORM` of the result: text, json, jsonl")
 	f.StringVar(&a.home, "home", "", "`FOLDER` of the store (default: .tenon beside the configuration)")
+	f.StringVar(&a.remote, "remote", "", "work on the tenon serve at `URL`, not here; its token is that of --token-file or of TENON_TOKEN")
+	f.StringVar(&a.tokenFile, "token-file", "", "`FILE` of the token for --remote")
 	f.Var(&enum{&a.logLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "least `LEVEL` that is logged: debug, info, warn, error (default: warn)")
 	f.BoolVar(&a.noColor, "no-color", false, "no colours, as with NO_COLOR")
 	f.BoolVar(&a.noInput, "no-input", false, "ask nothing; what waits for a decision ends with status 8")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "only results and errors")
-	root.PersistentPreRun = func(*cobra.Command, []string) { a.colours() }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		a.colours()
+		return a.checkRemote(cmd)
+	}
 	root.AddGroup(&cobra.Group{ID: groupDaily, Title: "Everyday:"}, &cobra.Group{ID: groupNouns, Title: "Look at, and act on:"}, &cobra.Group{ID: groupOther, Title: "Setup:"})
 	list := verbs
 	if i := slices.IndexFunc(verbs, func(v verb) bool { return len(args) > 0 && args[0] == v.name }); i >= 0 {
@@ -193,6 +203,9 @@ func newRoot(a *app, args []string) *cobra.Command {
 	}
 	for _, v := range list {
 		c := v.make(a)
+		if v.name == "run" || v.name == "chat" {
+			c = remotely(c)
+		}
 		c.GroupID = v.group
 		root.AddCommand(c)
 	}

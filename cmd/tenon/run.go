@@ -133,6 +133,9 @@ func newRun(a *app) *cobra.Command {
 			if err := cmp.Or(q.check(cmd), d.check(cmd, q), f.check(cmd, q, d), tools.check(cmd, q, d)); err != nil {
 				return err
 			}
+			if err := a.checkFar(cmd, q, f, tools, show); err != nil {
+				return err
+			}
 			if show && d.detach {
 				return usage(cmd, "--print-prompt asks nothing, so there is nothing to detach")
 			}
@@ -168,6 +171,20 @@ func newRun(a *app) *cobra.Command {
 	return cmd
 }
 
+// checkFar refuses what only a tenon here can do.
+func (a *app) checkFar(cmd *cobra.Command, q *asking, f *conversationFiles, t *toolTable, show bool) error {
+	if a.remote == "" {
+		return nil
+	}
+	for flag, given := range map[string]bool{"--file": len(q.files) > 0, "--history": f.history != "", "--conversation": f.out != "", "--table": t.path != "",
+		"--print-prompt": show, "--record": q.record != "", "--replay": q.replay != ""} {
+		if given {
+			return usage(cmd, "%s does not go with --remote: the question alone is sent", flag)
+		}
+	}
+	return nil
+}
+
 // read reads the files that flags of run name.
 func (q *asking) read() (err error) {
 	if q.outputSchema != "" {
@@ -180,6 +197,9 @@ func (q *asking) read() (err error) {
 }
 
 func (a *app) run(ctx context.Context, q *asking, f *conversationFiles, text string) (err error) {
+	if a.remote != "" {
+		return a.runFar(ctx, q, text)
+	}
 	question := q.question(text)
 	if question.History, err = f.read(ctx); err != nil {
 		return err
@@ -203,11 +223,24 @@ func (a *app) run(ctx context.Context, q *asking, f *conversationFiles, text str
 	return f.write(context.WithoutCancel(ctx), a, h, run, q.agent, err)
 }
 
+// runFar asks the tenon of --remote.
+func (a *app) runFar(ctx context.Context, q *asking, text string) (err error) {
+	h, err := a.desk(ctx, q.opening(text))
+	if err != nil {
+		return err
+	}
+	defer closing(h, &err)
+	question := q.question(text)
+	question.Model = q.model
+	_, err = a.question(ctx, h, question, q.yes)
+	return err
+}
+
 // question asks, follows the run to its end and returns its row.
-func (a *app) question(ctx context.Context, h *host.Host, q host.Question, yes bool) (tenon.Run, error) {
+func (a *app) question(ctx context.Context, h desk, q host.Question, yes bool) (tenon.Run, error) {
 	run, problems, err := h.Start(ctx, q)
-	if tenon.ErrorCode(err) == tenon.CodeWaiting {
-		ok, perr := a.settlePins(ctx, h, problems)
+	if here, ok := h.(*host.Host); ok && tenon.ErrorCode(err) == tenon.CodeWaiting {
+		ok, perr := a.settlePins(ctx, here, problems)
 		if perr != nil {
 			return run, perr
 		}
@@ -233,15 +266,19 @@ func (a *app) hint(format string, args ...any) {
 }
 
 // attach adds the resources that a person's own words name to the question.
-func (a *app) attach(ctx context.Context, h *host.Host, q *host.Question) error {
-	mentions := h.Mentions(q.Text)
+func (a *app) attach(ctx context.Context, h desk, q *host.Question) error {
+	here, ok := h.(*host.Host)
+	if !ok {
+		return nil // what the question names is the other tenon's
+	}
+	mentions := here.Mentions(q.Text)
 	if len(mentions) == 0 {
 		return nil
 	}
 	if q.NoTools {
 		return tenon.Errorf(tenon.CodeInvalid, "the question names @%s:%s, and with --no-tools no server is used", mentions[0].Server, tenon.Visible(mentions[0].URI))
 	}
-	parts, err := h.Attached(ctx, q.Text)
+	parts, err := here.Attached(ctx, q.Text)
 	q.Files = append(slices.Clip(q.Files), parts...)
 	return err
 }

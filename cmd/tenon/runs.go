@@ -11,12 +11,12 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/engine"
-	"github.com/tenonhq/tenon/host"
 )
 
 func newRuns(a *app) *cobra.Command {
 	cmd := group("runs", "Runs: list, show, follow, events, steer, resume, cancel, replay")
-	cmd.AddCommand(newRunsList(a), newRunsShow(a), newRunsFollow(a), newRunsEvents(a), newRunsSteer(a), newRunsResume(a), newRunsCancel(a), newRunsReplay(a))
+	cmd.AddCommand(remotely(newRunsList(a)), remotely(newRunsShow(a)), remotely(newRunsFollow(a)), remotely(newRunsEvents(a)), remotely(newRunsSteer(a)),
+		remotely(newRunsResume(a)), remotely(newRunsCancel(a)), newRunsReplay(a))
 	return cmd
 }
 
@@ -35,7 +35,7 @@ func newRunsList(a *app) *cobra.Command {
 			if f.Limit < 0 {
 				return usage(cmd, "--limit must not be negative")
 			}
-			h, err := a.open(cmd.Context(), opening{})
+			h, err := a.desk(cmd.Context(), opening{})
 			if err != nil {
 				return err
 			}
@@ -65,8 +65,8 @@ func newRunsList(a *app) *cobra.Command {
 }
 
 // withRun opens a host and finds a run.
-func (a *app) withRun(ctx context.Context, o opening, args []string, do func(*host.Host, tenon.Run) error) (err error) {
-	h, err := a.open(ctx, o)
+func (a *app) withRun(ctx context.Context, o opening, args []string, do func(desk, tenon.Run) error) (err error) {
+	h, err := a.desk(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func newRunsEvents(a *app) *cobra.Command {
 		Example: "  tenon runs events -o jsonl\n  tenon runs events -f run_06d8k2w5",
 		Args:    args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withRun(cmd.Context(), opening{}, args, func(h *host.Host, run tenon.Run) error {
+			return a.withRun(cmd.Context(), opening{}, args, func(h desk, run tenon.Run) error {
 				if !follow {
 					events, err := h.Journal(cmd.Context(), run.ID, after)
 					if err != nil {
@@ -152,7 +152,7 @@ func newRunsResume(a *app) *cobra.Command {
 			if err := o.cassette.check(cmd); err != nil {
 				return err
 			}
-			return a.withRun(cmd.Context(), o, args, func(h *host.Host, run tenon.Run) error {
+			return a.withRun(cmd.Context(), o, args, func(h desk, run tenon.Run) error {
 				return a.resume(cmd.Context(), h, run, yes)
 			})
 		},
@@ -163,7 +163,7 @@ func newRunsResume(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) resume(ctx context.Context, h *host.Host, run tenon.Run, yes bool) error {
+func (a *app) resume(ctx context.Context, h desk, run tenon.Run, yes bool) error {
 	switch run.State {
 	case tenon.RunCompleted, tenon.RunCancelled:
 		return tenon.Errorf(tenon.CodeConflict, "run %s has ended (%s); %s", run.ID, run.State, afterEnd(run))
@@ -193,7 +193,7 @@ func newRunsCancel(a *app) *cobra.Command {
 		Example: "  tenon runs cancel -1 --reason \"wrong question\"",
 		Args:    args(1, 1, "the run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withRun(cmd.Context(), opening{}, args, func(h *host.Host, run tenon.Run) error {
+			return a.withRun(cmd.Context(), opening{}, args, func(h desk, run tenon.Run) error {
 				if run.State.Ended() {
 					return tenon.Errorf(tenon.CodeConflict, "run %s has ended (%s)", run.ID, run.State)
 				}

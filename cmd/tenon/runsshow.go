@@ -10,7 +10,6 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
-	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/httpapi"
 )
 
@@ -26,7 +25,7 @@ func newRunsShow(a *app) *cobra.Command {
 		Example: "  tenon runs show\n  tenon runs show -2 -o json\n  tenon runs show -1 --artifact 3f9a2c-1.0-1 > picture.png",
 		Args:    args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withRun(cmd.Context(), opening{}, args, func(h *host.Host, run tenon.Run) error {
+			return a.withRun(cmd.Context(), opening{}, args, func(h desk, run tenon.Run) error {
 				if artifact != "" {
 					data, _, err := h.Artifact(cmd.Context(), run.ID, artifact)
 					if err != nil {

@@ -36,8 +36,9 @@ func (s serverInfo) over() string {
 }
 
 func newServers(a *app) *cobra.Command {
-	cmd := group("servers", "MCP servers: add, list, test, logs, login", "server", "mcp")
-	cmd.AddCommand(newServersList(a), newServersTest(a), newServersAdd(a), newServersAddJSON(a), newServersGet(a), newServersRemove(a), newServersEnable(a), newServersDisable(a), newServersRestart(a), newServersSearch(a),
+	cmd := group("servers", "MCP servers: add, list, test, enable, disable, restart, logs, login", "server", "mcp")
+	cmd.AddCommand(remotely(newServersList(a)), newServersTest(a), newServersAdd(a), newServersAddJSON(a), newServersGet(a), newServersRemove(a),
+		remotely(newServersEnable(a)), remotely(newServersDisable(a)), remotely(newServersRestart(a)), newServersSearch(a),
 		newServersLogs(a), newServersLogin(a), newServersLogout(a))
 	return cmd
 }
@@ -52,6 +53,9 @@ func newServersList(a *app) *cobra.Command {
 		Example: "  tenon servers list\n  tenon servers list --no-connect -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if a.remote != "" {
+				return a.serversFar(cmd.Context())
+			}
 			h, err := a.open(cmd.Context(), opening{connect: !static, live: !static})
 			if err != nil {
 				return err
@@ -64,13 +68,7 @@ func newServersList(a *app) *cobra.Command {
 				}
 			}
 			slices.SortStableFunc(list, func(a, b serverInfo) int { return place(h, a.Name) - place(h, b.Name) })
-			return printList(a, list, []string{"name", "state", "transport", "protocol", "tools", "target"}, func(s serverInfo) []string {
-				target := s.Target
-				if s.Error != nil {
-					target = strings.TrimPrefix(s.Error.Message, "could not start MCP server '"+s.Name+"': ")
-				}
-				return []string{s.Name, string(s.State), s.over(), s.Protocol, count(s.Tools), target}
-			})
+			return a.listServers(list)
 		},
 	}
 	cmd.Flags().BoolVar(&static, "no-connect", false, "only what the configuration says")

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -42,12 +43,12 @@ func newServersRestart(a *app) *cobra.Command {
 		Long:    "Ends the connection that tenon serve has, with the server's process, and makes a new one. It fails where that is\nnot possible, and where no tenon serve works on this store: other verbs connect servers by themselves.",
 		Example: "  tenon servers restart github",
 		Args:    args(1, 1, "the server's name"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			client, err := a.client(cmd.Context())
 			if err != nil {
 				return err
 			}
-			defer client.Close()
+			defer closing(client, &err)
 			st, err := client.RestartServer(cmd.Context(), args[0])
 			if err != nil {
 				return err
@@ -61,7 +62,7 @@ func newServersRestart(a *app) *cobra.Command {
 // where there is none.
 func (a *app) switchServer(ctx context.Context, name string, on bool) (err error) {
 	st, err := a.switchServed(ctx, name, on)
-	if tenon.ErrorCode(err) == tenon.CodeUnreachable {
+	if a.remote == "" && tenon.ErrorCode(err) == tenon.CodeUnreachable {
 		st, err = a.switchHere(ctx, name, on)
 	}
 	if err != nil {
@@ -75,12 +76,12 @@ func (a *app) switchServer(ctx context.Context, name string, on bool) (err error
 }
 
 // switchServed switches it under a tenon serve; unreachable where there is none.
-func (a *app) switchServed(ctx context.Context, name string, on bool) (servers.Status, error) {
+func (a *app) switchServed(ctx context.Context, name string, on bool) (st servers.Status, err error) {
 	client, err := a.client(ctx)
 	if err != nil {
 		return servers.Status{}, err
 	}
-	defer client.Close()
+	defer closing(client, &err)
 	if _, err := client.Health(ctx); err != nil {
 		return servers.Status{}, err
 	}
@@ -104,4 +105,33 @@ func (a *app) switchHere(ctx context.Context, name string, on bool) (st servers.
 		st = list[i]
 	}
 	return st, nil
+}
+
+// serversFar lists the servers of the tenon of --remote; it starts nothing.
+func (a *app) serversFar(ctx context.Context) (err error) {
+	f, err := a.far(ctx)
+	if err != nil {
+		return err
+	}
+	defer closing(f, &err)
+	list, err := f.Servers(ctx)
+	if err != nil {
+		return err
+	}
+	infos := make([]serverInfo, len(list))
+	for i, st := range list {
+		infos[i].Status = st
+	}
+	return a.listServers(infos)
+}
+
+// listServers prints a line for each server.
+func (a *app) listServers(list []serverInfo) error {
+	return printList(a, list, []string{"name", "state", "transport", "protocol", "tools", "target"}, func(s serverInfo) []string {
+		target := s.Target
+		if s.Error != nil {
+			target = strings.TrimPrefix(s.Error.Message, "could not start MCP server '"+s.Name+"': ")
+		}
+		return []string{s.Name, string(s.State), s.over(), s.Protocol, count(s.Tools), target}
+	})
 }

@@ -15,8 +15,11 @@ import (
 
 func newSessions(a *app) *cobra.Command {
 	cmd := group("sessions", "Conversations: list, show, search, fork, rename, compact, export, import, delete, prune", "session")
-	cmd.AddCommand(newSessionsList(a), newSessionsShow(a), newSessionsSearch(a), newSessionsFork(a), newSessionsRename(a), newSessionsCompact(a),
-		newSessionsExport(a), newSessionsImport(a), newSessionsDelete(a), newSessionsPrune(a))
+	for _, verb := range []*cobra.Command{newSessionsList(a), newSessionsShow(a), newSessionsSearch(a), newSessionsFork(a), newSessionsRename(a), newSessionsCompact(a),
+		newSessionsExport(a), newSessionsDelete(a)} {
+		cmd.AddCommand(remotely(verb))
+	}
+	cmd.AddCommand(newSessionsImport(a), newSessionsPrune(a))
 	return cmd
 }
 
@@ -32,7 +35,7 @@ func newSessionsList(a *app) *cobra.Command {
 			if limit < 0 {
 				return usage(cmd, "--limit must not be negative")
 			}
-			h, err := a.open(cmd.Context(), opening{})
+			h, err := a.desk(cmd.Context(), opening{})
 			if err != nil {
 				return err
 			}
@@ -67,7 +70,7 @@ func newSessionsShow(a *app) *cobra.Command {
 		Example: "  tenon sessions show\n  tenon sessions show -1 --tools -o json\n  tenon sessions show -1 --context",
 		Args:    args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			h, err := a.open(cmd.Context(), opening{})
+			h, err := a.desk(cmd.Context(), opening{})
 			if err != nil {
 				return err
 			}
@@ -92,7 +95,7 @@ func newSessionsShow(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) sessionCalls(ctx context.Context, h *host.Host, s tenon.Session) error {
+func (a *app) sessionCalls(ctx context.Context, h desk, s tenon.Session) error {
 	list, err := h.Calls(ctx, s.ID)
 	if err != nil {
 		return err
@@ -107,7 +110,7 @@ func (a *app) sessionCalls(ctx context.Context, h *host.Host, s tenon.Session) e
 	})
 }
 
-func (a *app) showSession(ctx context.Context, h *host.Host, s tenon.Session, numbers bool) error {
+func (a *app) showSession(ctx context.Context, h desk, s tenon.Session, numbers bool) error {
 	said, err := h.Said(ctx, s.ID)
 	switch {
 	case err != nil:
@@ -131,8 +134,12 @@ func (a *app) showSession(ctx context.Context, h *host.Host, s tenon.Session, nu
 }
 
 // showContext shows what the model sees.
-func (a *app) showContext(ctx context.Context, h *host.Host, s tenon.Session) error {
-	messages, err := h.Messages(ctx, s.ID, true)
+func (a *app) showContext(ctx context.Context, h desk, s tenon.Session) error {
+	here, ok := h.(*host.Host)
+	if !ok {
+		return tenon.Errorf(tenon.CodeInvalid, "--context does not go with --remote")
+	}
+	messages, err := here.Messages(ctx, s.ID, true)
 	switch {
 	case err != nil:
 		return err
@@ -148,7 +155,7 @@ func (a *app) showContext(ctx context.Context, h *host.Host, s tenon.Session) er
 	return a.write([]byte(b.String()))
 }
 
-func (a *app) showSessionJSON(ctx context.Context, h *host.Host, s tenon.Session, messages any) error {
+func (a *app) showSessionJSON(ctx context.Context, h desk, s tenon.Session, messages any) error {
 	runs, err := h.Runs(ctx, engine.Filter{Session: s.ID, Limit: 1000})
 	if err != nil {
 		return err
@@ -207,7 +214,7 @@ func newSessionsCompact(a *app) *cobra.Command {
 		Example: "  tenon sessions compact\n  tenon sessions compact -1 --model anthropic/claude-haiku-4-5",
 		Args:    args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			h, err := a.open(cmd.Context(), opening{})
+			h, err := a.desk(cmd.Context(), opening{})
 			if err != nil {
 				return err
 			}
@@ -220,7 +227,7 @@ func newSessionsCompact(a *app) *cobra.Command {
 }
 
 // compact makes a session's conversation shorter and prints the summary.
-func (a *app) compact(ctx context.Context, h *host.Host, session, model string) error {
+func (a *app) compact(ctx context.Context, h desk, session, model string) error {
 	run, err := h.Compact(ctx, session, model)
 	if err != nil {
 		return err

@@ -32,7 +32,7 @@ func newSessionsExport(a *app) *cobra.Command {
 					format = exportMarkdown
 				}
 			}
-			h, err := a.open(cmd.Context(), opening{connect: true, reads: true}) // secrets may come from programs
+			h, err := a.desk(cmd.Context(), opening{connect: true, reads: true}) // secrets may come from programs
 			if err != nil {
 				return err
 			}

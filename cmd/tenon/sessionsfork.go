@@ -30,7 +30,7 @@ func newSessionsFork(a *app) *cobra.Command {
 			if cmd.Flags().Changed("at") && f.At == "" {
 				return usage(cmd, "--at is empty")
 			}
-			h, err := a.open(cmd.Context(), opening{})
+			h, err := a.desk(cmd.Context(), opening{})
 			if err != nil {
 				return err
 			}

@@ -21,7 +21,7 @@ func newSessionsRename(a *app) *cobra.Command {
 		Example: "  tenon sessions rename -1 \"Weather report\"",
 		Args:    args(2, 2, "the session and the title"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			h, err := a.open(cmd.Context(), opening{})
+			h, err := a.desk(cmd.Context(), opening{})
 			if err != nil {
 				return err
 			}
@@ -46,7 +46,7 @@ func newSessionsDelete(a *app) *cobra.Command {
 		Example: "  tenon sessions delete -1\n  tenon sessions delete ses_06gzt2 ses_06gzt3 --yes",
 		Args:    args(1, 1000, "the session"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			h, err := a.open(cmd.Context(), opening{})
+			h, err := a.desk(cmd.Context(), opening{})
 			if err != nil {
 				return err
 			}

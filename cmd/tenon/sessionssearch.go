@@ -26,7 +26,7 @@ func newSessionsSearch(a *app) *cobra.Command {
 			if q.Limit < 1 {
 				return usage(cmd, "--limit must be at least 1")
 			}
-			h, err := a.open(cmd.Context(), opening{})
+			h, err := a.desk(cmd.Context(), opening{})
 			if err != nil {
 				return err
 			}

@@ -22,7 +22,7 @@ func newStats(a *app) *cobra.Command {
 		{host.StatsPrincipals, "Count the runs of each principal", "each principal, by runs"},
 		{host.StatsDays, "Count the runs of each day (UTC)", "each day, by runs"},
 	} {
-		cmd.AddCommand(newStatsBy(a, v.by, v.short, v.long))
+		cmd.AddCommand(remotely(newStatsBy(a, v.by, v.short, v.long)))
 	}
 	return cmd
 }
@@ -42,7 +42,7 @@ func newStatsBy(a *app, by, short, what string) *cobra.Command {
 			if q.Since, err = config.ParseSince(since, time.Now()); err != nil {
 				return usage(cmd, "--since: %s", err)
 			}
-			h, err := a.open(cmd.Context(), opening{})
+			h, err := a.desk(cmd.Context(), opening{})
 			if err != nil {
 				return err
 			}

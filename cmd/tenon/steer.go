@@ -9,7 +9,6 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
-	"github.com/tenonhq/tenon/host"
 )
 
 func newRunsSteer(a *app) *cobra.Command {
@@ -26,7 +25,7 @@ func newRunsSteer(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.withRun(cmd.Context(), opening{}, args, func(h *host.Host, run tenon.Run) error {
+			return a.withRun(cmd.Context(), opening{}, args, func(h desk, run tenon.Run) error {
 				return a.steer(cmd.Context(), h, run, text)
 			})
 		},
@@ -51,7 +50,7 @@ func (a *app) argument(cmd *cobra.Command, words []string, what string) (string,
 	return text, nil
 }
 
-func (a *app) steer(ctx context.Context, h *host.Host, run tenon.Run, text string) error {
+func (a *app) steer(ctx context.Context, h desk, run tenon.Run, text string) error {
 	e, err := h.Steer(ctx, run.ID, text, string(tenon.PrincipalLocal))
 	if tenon.ErrorCode(err) == tenon.CodeConflict {
 		now, rerr := h.RunRow(ctx, run.ID)
@@ -95,7 +94,7 @@ func afterEnd(run tenon.Run) string {
 // listen sends what the person types while an answer is under way into its run,
 // until the returned function is called. That waits for a message on its way.
 // What is typed too late is the next question.
-func (a *app) listen(ctx context.Context, h *host.Host, run string) (stop func()) {
+func (a *app) listen(ctx context.Context, h desk, run string) (stop func()) {
 	if !a.talking || !a.canAsk() {
 		return func() {}
 	}
@@ -111,7 +110,7 @@ func (a *app) listen(ctx context.Context, h *host.Host, run string) (stop func()
 }
 
 // pass reads lines and sends them into a run.
-func (a *app) pass(ctx context.Context, h *host.Host, run string) error {
+func (a *app) pass(ctx context.Context, h desk, run string) error {
 	for {
 		text, err := a.lines.next(ctx)
 		switch {

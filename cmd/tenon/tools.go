@@ -22,7 +22,7 @@ import (
 
 func newTools(a *app) *cobra.Command {
 	cmd := group("tools", "Tools of the servers: list, show, call, search, lint, add, remove", "tool")
-	cmd.AddCommand(newToolsList(a), newToolsShow(a), newToolsCall(a), newToolsAdd(a), newToolsRemove(a), newToolsLint(a), newToolsSearch(a), newToolsPins(a))
+	cmd.AddCommand(remotely(newToolsList(a)), remotely(newToolsShow(a)), remotely(newToolsCall(a)), newToolsAdd(a), newToolsRemove(a), newToolsLint(a), newToolsSearch(a), newToolsPins(a))
 	return cmd
 }
 
@@ -72,6 +72,12 @@ func newToolsList(a *app) *cobra.Command {
 				return usage(cmd, "--layout and --compress need --out")
 			case out.out != "" && (excluded || tokens):
 				return usage(cmd, "--out goes with neither --excluded nor --tokens")
+			}
+			if a.remote != "" {
+				if s.given() || out.out != "" || excluded || simple {
+					return usage(cmd, "--remote lists the tools of the other tenon; it goes with --tokens alone")
+				}
+				return a.listFar(cmd.Context(), tokens)
 			}
 			if err := table.CheckLayout(table.Layout(cmp.Or(out.layout, string(table.Seed9)))); err != nil {
 				return err // before anything is started
@@ -232,6 +238,12 @@ func newToolsShow(a *app) *cobra.Command {
 			if args, err = s.split(cmd, args); err != nil {
 				return err
 			}
+			if a.remote != "" {
+				if s.given() {
+					return usage(cmd, "a server of the command line does not go with --remote")
+				}
+				return a.showFar(cmd.Context(), args[0], explain)
+			}
 			h, err := a.open(cmd.Context(), opening{adhoc: s, connect: true, live: true})
 			if err != nil {
 				return err
@@ -244,13 +256,13 @@ func newToolsShow(a *app) *cobra.Command {
 			t, err := findTool(snapshot, args[0])
 			if err != nil {
 				if w, ok := findWithheld(snapshot, args[0]); ok && explain {
-					return a.explain(snapshot, w.Server, w.Remote, nil)
+					return a.explain(snapshot.Explain(w.Server, w.Remote), w.Server, w.Remote, false)
 				}
 				return err
 			}
 			switch {
 			case explain:
-				return a.explain(snapshot, t.Server, t.Remote, t)
+				return a.explain(snapshot.Explain(t.Server, t.Remote), t.Server, t.Remote, true)
 			case a.isJSON():
 				return a.printJSON(shownTool{Tool: *t, Kind: t.KindName(), Arguments: catalog.Parameters(t), Tokens: catalog.Tokens(t)})
 			}
@@ -281,14 +293,13 @@ func findWithheld(snapshot *catalog.Snapshot, name string) (catalog.Withheld, bo
 	return catalog.Withheld{}, false
 }
 
-// explain prints the way of a tool; t is nil where it is left out.
-func (a *app) explain(s *catalog.Snapshot, server, remote string, t *tenon.Tool) error {
-	steps := s.Explain(server, remote)
+// explain prints the way of a tool, which may be left out.
+func (a *app) explain(steps []catalog.Step, server, remote string, offered bool) error {
 	if a.isJSON() {
 		if steps == nil {
 			steps = []catalog.Step{}
 		}
-		return a.printJSON(map[string]any{"server": server, "remote_name": remote, "offered": t != nil, "steps": steps})
+		return a.printJSON(map[string]any{"server": server, "remote_name": remote, "offered": offered, "steps": steps})
 	}
 	if len(steps) == 0 {
 		return a.printText(fmt.Sprintf("%s.%s reaches the model as the server sent it", safeLine(server), safeLine(remote)))

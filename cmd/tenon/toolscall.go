@@ -56,6 +56,9 @@ func newToolsCall(a *app) *cobra.Command {
 			if err := c.check(cmd); err != nil {
 				return err
 			}
+			if from.path != "" && a.remote != "" {
+				return usage(cmd, "--table does not go with --remote: the tools are those of the other tenon")
+			}
 			if from.path != "" {
 				raw, err := a.tableParameters(params, cmd.Flags().Changed("params"), args)
 				if err != nil {
@@ -147,7 +150,7 @@ func wordParams(words []string) (json.RawMessage, error) {
 }
 
 func (a *app) callTool(ctx context.Context, o opening, name string, params json.RawMessage) (err error) {
-	h, err := a.open(ctx, o)
+	h, err := a.desk(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -170,7 +173,7 @@ func (a *app) callTool(ctx context.Context, o opening, name string, params json.
 
 // followCall shows how a call gets on, asks what the server asks, and returns the
 // result.
-func (a *app) followCall(ctx context.Context, h *host.Host, name, run string) (*tenon.Result, error) {
+func (a *app) followCall(ctx context.Context, h desk, name, run string) (*tenon.Result, error) {
 	f := newFollower(a)
 	defer f.clear()
 	for {
@@ -245,8 +248,11 @@ func (a *app) callProgress(f *follower, name string, e tenon.Event) {
 }
 
 // otherName looks for the tool that was meant where there is none of that name.
-func (a *app) otherName(ctx context.Context, h *host.Host, s *adhoc, name string) (string, error) {
-	snapshot, err := a.tools(ctx, h, s)
+func (a *app) otherName(ctx context.Context, d desk, s *adhoc, name string) (string, error) {
+	if f, ok := d.(*far); ok {
+		return f.farName(ctx, name)
+	}
+	snapshot, err := a.tools(ctx, d.(*host.Host), s) // there are two desks
 	if err != nil {
 		return "", err
 	}

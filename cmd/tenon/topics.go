@@ -14,6 +14,7 @@ func topics() []*cobra.Command {
 const environmentHelp = `These variables count:
 
   TENON_CONFIG       the configuration file, as -c
+  TENON_TOKEN        the token for --remote
   TENON_KEYRING      off: nothing is kept in the system's keyring; the key of kept sign-ins is a file
   TENON_NO_PROBE     set: no look for a local model on loopback
   ANTHROPIC_API_KEY  the key of provider anthropic

@@ -29,7 +29,7 @@ func newRunsFollow(a *app) *cobra.Command {
 		Example: "  tenon runs follow\n  tenon runs follow \"$(tenon run --detach 'Sort the inbox')\"",
 		Args:    args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withRun(cmd.Context(), opening{}, args, func(h *host.Host, run tenon.Run) error {
+			return a.withRun(cmd.Context(), opening{}, args, func(h desk, run tenon.Run) error {
 				return a.watch(cmd.Context(), h, run)
 			})
 		},
@@ -40,7 +40,17 @@ func newRunsFollow(a *app) *cobra.Command {
 var errAbandoned = errors.New("nobody works on the run")
 
 // watch follows a run without a hand in it.
-func (a *app) watch(ctx context.Context, h *host.Host, run tenon.Run) error {
+func (a *app) watch(ctx context.Context, h desk, run tenon.Run) error {
+	if here, ok := h.(*host.Host); ok {
+		return a.watchHere(ctx, here, run)
+	}
+	f := newFollower(a)
+	err := f.follow(ctx, h, run.ID)
+	return a.watched(ctx, h, run, f, err)
+}
+
+// watchHere follows a run of the project's store.
+func (a *app) watchHere(ctx context.Context, h *host.Host, run tenon.Run) error {
 	watching, leave := context.WithCancelCause(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -67,6 +77,14 @@ func (a *app) watch(ctx context.Context, h *host.Host, run tenon.Run) error {
 		}
 		err = f.follow(watching, h, run.ID)
 	}
+	if f.done == nil && ctx.Err() == nil && errors.Is(context.Cause(watching), errAbandoned) {
+		return tenon.Errorf(tenon.CodeConflict, "run %s is under way and nobody works on it; go on with: tenon runs resume %s, or start tenon serve", run.ID, run.ID)
+	}
+	return a.watched(ctx, h, run, f, err)
+}
+
+// watched tells of the end of what was followed.
+func (a *app) watched(ctx context.Context, h desk, run tenon.Run, f *follower, err error) error {
 	switch {
 	case f.done != nil:
 		return a.ended(ctx, h, run, f)
@@ -74,8 +92,6 @@ func (a *app) watch(ctx context.Context, h *host.Host, run tenon.Run) error {
 		var s signalled
 		errors.As(context.Cause(ctx), &s)
 		return s.stopped("; the run goes on, see: tenon runs follow " + run.ID)
-	case errors.Is(context.Cause(watching), errAbandoned):
-		return tenon.Errorf(tenon.CodeConflict, "run %s is under way and nobody works on it; go on with: tenon runs resume %s, or start tenon serve", run.ID, run.ID)
 	case len(f.waiting) > 0:
 		return a.rests(ctx, h, run)
 	}
