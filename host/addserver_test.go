@@ -17,8 +17,8 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// served serves tools over HTTP.
-func served(t *testing.T, cfg mcp.ServerConfig) string {
+// servedTools serves tools over HTTP.
+func servedTools(t *testing.T, cfg mcp.ServerConfig) string {
 	t.Helper()
 	srv, err := mcp.NewServer(cfg)
 	if err != nil {
@@ -33,7 +33,7 @@ func served(t *testing.T, cfg mcp.ServerConfig) string {
 // host is open hold for its tools, until it is removed, and that a rule which cannot
 // hold refuses the server.
 func TestAddedServerHasItsPolicy(t *testing.T) {
-	url := served(t, mcp.ServerConfig{Name: "x", Version: "1", Tools: []mcp.ServerTool{{
+	url := servedTools(t, mcp.ServerConfig{Name: "x", Version: "1", Tools: []mcp.ServerTool{{
 		Definition: json.RawMessage(`{"name":"send","description":"Sends","inputSchema":{"type":"object","properties":{"to":{"type":"string"}}}}`),
 		Call: func(context.Context, *mcp.ToolRequest) (json.RawMessage, error) {
 			return json.RawMessage(`{"content":[{"type":"text","text":"` + strings.Repeat("sent ", 100) + `"}]}`), nil
