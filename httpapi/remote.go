@@ -170,8 +170,10 @@ func (c *Client) Revoke(ctx context.Context, g host.Grant) error {
 	return c.done(ctx, http.MethodPost, at("grants", "revoke"), RevokeRequest{g.Server, g.Remote})
 }
 
-// Owned and Claimed tell that the process at the other end works on all runs.
-func (c *Client) Owned(string) (bool, error)   { return true, nil }
+// Owned is always so: the process at the other end works on all runs.
+func (c *Client) Owned(string) (bool, error) { return true, nil }
+
+// Claimed is always so, too.
 func (c *Client) Claimed(string) (bool, error) { return true, nil }
 
 // Stats counts what was used, as GET /api/v1/stats/{by} does.
