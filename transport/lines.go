@@ -94,7 +94,7 @@ func (r *lineReader) next() ([]byte, error) {
 				return nil, &jsonrpc.SizeError{Prefix: line.last, Limit: r.max}
 			case !isBlank(&line):
 				return line.bytes(), nil
-			case r.err != nil:
+			case !ended: // the end comes behind all lines that came with it
 				return nil, r.err
 			}
 			line, size = pieces{}, 0
