@@ -38,7 +38,7 @@ func (k *checker) auth(p, transport string, a servers.Auth) {
 		k.oauth(p, transport, a)
 		return
 	}
-	for _, key := range []string{"grant", "client_id", "client_secret", "scopes", "issuer", "callback_port"} {
+	for _, key := range []string{"grant", "client_id", "client_secret", "private_key", "key_id", "assertion", "scopes", "issuer", "callback_port"} {
 		if k.has(p + "." + key) {
 			k.bad(p+"."+key, "set 'type' to oauth", "'%s' has no effect for auth type %s", key, a.Type)
 		}
@@ -49,17 +49,32 @@ func (k *checker) oauth(p, transport string, a servers.Auth) {
 	if transport == servers.TransportWebSocket {
 		k.bad(p+".type", "use another type, or an http URL", "oauth is for servers over HTTP, not for websocket transport")
 	}
-	credentials := a.Grant == servers.GrantClientCredentials
-	for _, key := range []string{"client_id", "client_secret"} {
-		if credentials && !k.has(p+"."+key) {
-			k.bad(p, "", "'%s' is required for the grant client_credentials", key)
-		}
+	credentials, bearer := a.Grant == servers.GrantClientCredentials, a.Grant == servers.GrantJWTBearer
+	secret, key := k.has(p+".client_secret"), k.has(p+".private_key")
+	if credentials && !k.has(p+".client_id") {
+		k.bad(p, "", "'client_id' is required for the grant client_credentials")
+	}
+	if credentials && !secret && !key {
+		k.bad(p, "", "'client_secret' is required for the grant client_credentials, or 'private_key'")
+	}
+	if secret && key {
+		k.bad(p+".private_key", "keep one of them", "'client_secret' and 'private_key' together")
 	}
 	switch {
-	case credentials && k.has(p+".callback_port"):
-		k.bad(p+".callback_port", "", "'callback_port' has no effect for the grant client_credentials")
-	case !k.has(p+".client_id") && k.has(p+".client_secret"):
-		k.bad(p+".client_secret", "", "'client_secret' has no effect without 'client_id'")
+	case (credentials || bearer) && k.has(p+".callback_port"):
+		k.bad(p+".callback_port", "", "'callback_port' has no effect for the grant %s", a.Grant)
+	case bearer && !k.has(p+".assertion"):
+		k.bad(p, "", "'assertion' is required for the grant jwt_bearer")
+	case !bearer && k.has(p+".assertion"):
+		k.bad(p+".assertion", "set 'grant' to jwt_bearer", "'assertion' has no effect for this grant")
+	}
+	if k.has(p+".key_id") && !key {
+		k.bad(p+".key_id", "", "'key_id' has no effect without 'private_key'")
+	}
+	for _, proof := range []string{"client_secret", "private_key"} {
+		if k.has(p+"."+proof) && !k.has(p+".client_id") && !credentials {
+			k.bad(p+"."+proof, "", "'%s' has no effect without 'client_id'", proof)
+		}
 	}
 	if a.Issuer != "" && !strings.Contains(a.Issuer, "${") {
 		u, err := url.Parse(a.Issuer)

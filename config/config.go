@@ -235,7 +235,8 @@ func (c *Config) Server(ctx context.Context, name string) (servers.Config, error
 	if err := c.fillSecrets(ctx, name, &s); err != nil {
 		return s, err
 	}
-	for key, into := range map[string]*tenon.Secret{"secret": &s.Auth.Secret, "client_secret": &s.Auth.ClientSecret} {
+	for key, into := range map[string]*tenon.Secret{"secret": &s.Auth.Secret, "client_secret": &s.Auth.ClientSecret,
+		"private_key": &s.Auth.PrivateKey, "assertion": &s.Auth.Assertion} {
 		path := "servers." + name + ".auth." + key
 		if ref, ok := c.secrets[path]; ok && s.Auth.Type != servers.AuthNone {
 			var err error

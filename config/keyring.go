@@ -95,6 +95,8 @@ func (c *Config) Questions() ([]Question, error) {
 		if s.Auth.Type != "" && s.Auth.Type != servers.AuthNone {
 			use("servers." + name + ".auth.secret")
 			use("servers." + name + ".auth.client_secret")
+			use("servers." + name + ".auth.private_key")
+			use("servers." + name + ".auth.assertion")
 		}
 		for path, n := range c.late {
 			if !strings.HasPrefix(path, "servers."+name+".") {

@@ -71,7 +71,8 @@ func (c *Config) SecretCommands() map[string][]string {
 	}
 	for name, s := range c.Servers {
 		if s.IsEnabled() && s.Auth.Type != "" && s.Auth.Type != servers.AuthNone {
-			paths = append(paths, "servers."+name+".auth.secret", "servers."+name+".auth.client_secret")
+			paths = append(paths, "servers."+name+".auth.secret", "servers."+name+".auth.client_secret",
+				"servers."+name+".auth.private_key", "servers."+name+".auth.assertion")
 		}
 	}
 	paths = append(paths, "serve.auth.secret")

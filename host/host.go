@@ -226,6 +226,8 @@ func (h *Host) openServers() error {
 					h.redactor.Add(v)
 				}
 				h.redactor.Add(c.Auth.ClientSecret)
+				h.redactor.Add(c.Auth.PrivateKey)
+				h.redactor.Add(c.Auth.Assertion)
 				return c, err
 			}})
 		h.servers[name], h.toolsets[name] = s, h.wrapped(name, s)

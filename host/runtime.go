@@ -56,6 +56,8 @@ func (h *Host) AddServer(ctx context.Context, name string, entry servers.Config)
 		Resolve: func(context.Context) (servers.Config, error) {
 			h.redactor.Add(entry.Auth.Secret)
 			h.redactor.Add(entry.Auth.ClientSecret)
+			h.redactor.Add(entry.Auth.PrivateKey)
+			h.redactor.Add(entry.Auth.Assertion)
 			return entry, nil
 		}})
 	if _, err := s.Tools(ctx); err != nil {

@@ -60,7 +60,10 @@ const (
 )
 
 // How an OAuth token is had without a person; see [Auth].
-const GrantClientCredentials = oauth.GrantClientCredentials
+const (
+	GrantClientCredentials = oauth.GrantClientCredentials
+	GrantJWTBearer         = oauth.GrantJWTBearer
+)
 
 // Config is one entry of `servers` in tenon.yaml: how to reach one MCP server
 // and what is taken from it. The comments on the fields are the user's
@@ -189,12 +192,18 @@ type Auth struct {
 	Secret tenon.Secret `yaml:"secret"`
 	// Header that carries the value of api_key and header.
 	Header string `yaml:"header" default:"X-API-Key for api_key"`
-	// oauth: how a token is had. authorization_code: a person signs in once with tenon servers login; client_credentials: client_id and client_secret are enough.
-	Grant string `yaml:"grant" enum:"authorization_code,client_credentials" default:"authorization_code"`
+	// oauth: how a token is had. authorization_code: a person signs in once with tenon servers login; client_credentials: client_id with client_secret or private_key is enough; jwt_bearer: what another issuer says in `assertion` is enough, as with workload identities.
+	Grant string `yaml:"grant" enum:"authorization_code,client_credentials,jwt_bearer" default:"authorization_code"`
 	// oauth: id of a client that is registered there, or the https URL of a client id metadata document; tenon registers itself where absent.
 	ClientID string `yaml:"client_id"`
 	// oauth: secret of that client; like `secret`.
 	ClientSecret tenon.Secret `yaml:"client_secret"`
+	// oauth: private key of that client in PEM (EC, RSA or Ed25519), in place of client_secret: it signs a token each time (private_key_jwt, RFC 7523).
+	PrivateKey tenon.Secret `yaml:"private_key"`
+	// oauth: name of that key, told with each signature.
+	KeyID string `yaml:"key_id"`
+	// oauth: for the grant jwt_bearer, a token of another issuer that stands for the client, such as the one that a platform writes into a file for each workload. It is read again for each token.
+	Assertion tenon.Secret `yaml:"assertion"`
 	// oauth: scopes to begin with.
 	Scopes []string `yaml:"scopes" default:"what the server names"`
 	// oauth: the one authorization server to use.

@@ -44,7 +44,7 @@ type listener interface {
 // sharing tells settings apart that lead to different connections. Secrets are
 // part of it, so it is a digest.
 func (c Config) sharing() string {
-	b, err := json.Marshal([]any{c.key(), c.InheritEnv, c.Auth.Secret.Reveal(), c.Auth.ClientSecret.Reveal(), c.Auth.Grant, c.Auth.ClientID,
+	b, err := json.Marshal([]any{c.key(), c.InheritEnv, c.Auth.Secret.Reveal(), c.Auth.ClientSecret.Reveal(), c.Auth.PrivateKey.Reveal(), c.Auth.Assertion.Reveal(), c.Auth.KeyID, c.Auth.Grant, c.Auth.ClientID,
 		c.Auth.Scopes, c.Auth.Issuer, c.SSEReadTimeout, c.TerminateOnClose, c.LogLevel, c.Timeout, c.RequestTimeout,
 		c.Elicitation, c.Sampling, c.SamplingModel, c.SamplingLimits, c.Roots})
 	if err != nil {

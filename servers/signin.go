@@ -104,8 +104,16 @@ func signsIn(cfg Config) bool {
 
 // source returns the tokens of the server.
 func (s *Server) source(cfg Config) (*oauth.Source, error) {
+	assertion := func(ctx context.Context) (tenon.Secret, error) {
+		if s.opts.Resolve == nil {
+			return cfg.Auth.Assertion, nil
+		}
+		now, err := s.opts.Resolve(ctx)
+		return now.Auth.Assertion, err
+	}
 	return oauth.New(oauth.Config{
 		Server: s.name, URL: cfg.URL, Grant: cfg.Auth.Grant, ClientID: cfg.Auth.ClientID, ClientSecret: cfg.Auth.ClientSecret,
+		PrivateKey: cfg.Auth.PrivateKey, KeyID: cfg.Auth.KeyID, Assertion: assertion,
 		Scopes: cfg.Auth.Scopes, Issuer: cfg.Auth.Issuer, Passive: cfg.Auth.Type != AuthOAuth, Public: s.opts.Admit != nil,
 		Vault: s.opts.Vault, Sign: s.opts.Sign, Learned: s.opts.Learned, Logger: s.log,
 	})
@@ -203,7 +211,9 @@ func (s *Server) remedy(err error) string {
 	var status *transport.StatusError
 	switch {
 	case s.cfg.Auth.Type == AuthOAuth && s.cfg.Auth.Grant == oauth.GrantClientCredentials:
-		return fmt.Sprintf("check client_id and client_secret in servers.%s.auth", s.name)
+		return fmt.Sprintf("check client_id and client_secret or private_key in servers.%s.auth", s.name)
+	case s.cfg.Auth.Type == AuthOAuth && s.cfg.Auth.Grant == oauth.GrantJWTBearer:
+		return fmt.Sprintf("check assertion in servers.%s.auth", s.name)
 	case s.cfg.Auth.Type == AuthOAuth, signsIn(s.cfg) && !errors.As(err, &status):
 		return fmt.Sprintf("sign in with 'tenon servers login %s'", s.name)
 	case signsIn(s.cfg) && strings.Contains(strings.ToLower(status.Challenge), "bearer"):

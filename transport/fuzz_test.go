@@ -95,37 +95,35 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// upgraded makes a WebSocket whose server sends bytes, n at a time, and is gone.
+// spoken is a connection on which bytes come, n at a time, and then the end, whatever is
+// written to it.
+type spoken struct {
+	net.Conn
+	b []byte
+	n int
+}
+
+func (s *spoken) Read(b []byte) (int, error) {
+	if len(s.b) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, s.b[:min(s.n, len(s.b))])
+	s.b = s.b[n:]
+	return n, nil
+}
+
+func (s *spoken) Write(b []byte) (int, error) { return len(b), nil }
+func (s *spoken) Close() error                { return nil }
+
+// upgraded makes a WebSocket of what a server says.
 func upgraded(t *testing.T, b []byte, n int) *WebSocket {
 	t.Helper()
-	here, there := net.Pipe()
-	conn, _, err := websocket.Dial(t.Context(), "ws://fuzz/", &websocket.DialOptions{HTTPClient: &http.Client{Transport: accepts{here}}, Subprotocols: []string{Subprotocol}})
+	raw := &socketConn{Conn: &spoken{b: b, n: n}}
+	conn, _, err := websocket.Dial(t.Context(), "ws://fuzz/", &websocket.DialOptions{HTTPClient: &http.Client{Transport: accepts{raw}}, Subprotocols: []string{Subprotocol}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan struct{}, 2)
-	go func() { // what we answer is of no use
-		_, _ = io.Copy(io.Discard, there)
-		done <- struct{}{}
-	}()
-	go func() {
-		for len(b) > 0 {
-			k := min(n, len(b))
-			if _, err := there.Write(b[:k]); err != nil {
-				break // we have closed the connection, as we may
-			}
-			b = b[k:]
-		}
-		_ = there.Close()
-		done <- struct{}{}
-	}()
-	w := newWebSocket(conn, here, "fuzz", WebSocketConfig{MaxMessage: maxFuzzed})
-	t.Cleanup(func() {
-		_ = w.Close()
-		<-done
-		<-done
-	})
-	return w
+	return newWebSocket(conn, raw, "fuzz", WebSocketConfig{MaxMessage: maxFuzzed})
 }
 
 // accepts answers an upgrade with one end of a pipe.
@@ -155,7 +153,7 @@ func FuzzWebSocket(f *testing.F) {
 	for _, s := range []string{"", frame(text, "{}"), frame(text, "{}") + frame(text, "{\"a\":1}"), frame(0x01, "{\"a\"") + frame(ping, "x") + frame(more, ":1}"),
 		frame(0x01, "\xf0\x9f") + frame(more, "\x98\x80"), frame(text, "\xff"), frame(binary, "{}"), frame(bye, "\x03\xe8bye"), frame(bye, "x"),
 		frame(text, strings.Repeat("x", maxFuzzed+1)) + frame(text, "{}"), frame(text, strings.Repeat("x", 300)), frame(0xC1, "{}"), frame(0x83, "?"), frame(more, "alone"),
-		"\x81\xffxxxxxxxx", "\x81\x7f\x7f\xff\xff\xff\xff\xff\xff\xff", "\x81\x82keyy{}", frame(0x09, "half a ping")} {
+		"\x81\xffxxxxxxxx", "\x81\x7f\x7f\xff\xff\xff\xff\xff\xff\xff", "\x81\x82keyy{}", frame(0x09, "half a ping"), frame(0x01, "{\"a1"), "\x81\x04", frame(0x01, "{}") + frame(ping, "x")} {
 		f.Add([]byte(s), uint8(1))
 	}
 	f.Fuzz(func(t *testing.T, b []byte, n uint8) {
@@ -171,9 +169,10 @@ func FuzzWebSocket(f *testing.F) {
 					t.Fatalf("message %q", m)
 				}
 			}
-			if err == nil || w.Send(t.Context(), jsonrpc.Outgoing{Body: []byte("{}")}) == nil && !errors.Is(err, io.EOF) {
+			if w.Send(t.Context(), jsonrpc.Outgoing{Body: []byte("{}")}) == nil {
 				t.Fatalf("it ended with %v, and goes on", err)
 			}
+			_ = w.Close()
 			if i == 0 {
 				first = got
 			} else if diff := cmp.Diff(first, got); diff != "" {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -45,7 +46,7 @@ type WebSocket struct {
 	conn   *websocket.Conn
 	host   string
 	cfg    WebSocketConfig
-	raw    net.Conn // below it, to end at once
+	raw    *socketConn // below it, to end at once
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -79,12 +80,15 @@ func DialWebSocket(ctx context.Context, cfg WebSocketConfig) (*WebSocket, error)
 	web := &HTTP{url: u}
 	pool := network(1, cfg.Admit)
 	pool.ForceAttemptHTTP2 = false // an upgrade is of HTTP/1.1
-	var raw net.Conn
+	var raw *socketConn
 	dial := pool.DialContext
-	pool.DialContext = func(ctx context.Context, network, address string) (c net.Conn, err error) {
-		c, err = dial(ctx, network, address)
-		raw = c
-		return c, err
+	pool.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		raw = &socketConn{Conn: c}
+		return raw, nil
 	}
 	defer pool.CloseIdleConnections() // all but the upgraded one
 	conn, resp, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{
@@ -123,17 +127,45 @@ func AcceptWebSocket(w http.ResponseWriter, r *http.Request, cfg WebSocketConfig
 // hijacker keeps the connection that an upgrade takes over.
 type hijacker struct {
 	http.ResponseWriter
-	raw net.Conn
+	raw *socketConn
 }
 
 // Hijack is called by the upgrade.
 func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
-	h.raw = c
-	return c, rw, err
+	if err != nil {
+		return nil, nil, err
+	}
+	h.raw = &socketConn{Conn: c}
+	return h.raw, rw, nil
 }
 
-func newWebSocket(conn *websocket.Conn, raw net.Conn, host string, cfg WebSocketConfig) *WebSocket {
+// socketConn knows whether somebody has read to its end. The library takes a message for
+// complete whose next frame never came because the connection had ended.
+type socketConn struct {
+	net.Conn
+	late  error // came with the last bytes
+	ended atomic.Bool
+}
+
+// Read gives an error when all bytes before it have been given.
+func (c *socketConn) Read(b []byte) (int, error) {
+	if c.late != nil {
+		c.ended.Store(true)
+		return 0, c.late
+	}
+	n, err := c.Conn.Read(b)
+	switch {
+	case err != nil && n > 0:
+		c.late = err
+		return n, nil
+	case err != nil:
+		c.ended.Store(true)
+	}
+	return n, err
+}
+
+func newWebSocket(conn *websocket.Conn, raw *socketConn, host string, cfg WebSocketConfig) *WebSocket {
 	if cfg.MaxMessage <= 0 {
 		cfg.MaxMessage = DefaultMaxMessage
 	}
@@ -277,6 +309,9 @@ func (w *WebSocket) Recv(context.Context) ([]byte, error) {
 		return nil, w.refuse(websocket.StatusUnsupportedData, "a binary message")
 	}
 	b, over, err := readUpTo(in, w.cfg.MaxMessage)
+	if err == nil && !over && w.raw.ended.Load() {
+		err = io.EOF // in the middle of it
+	}
 	switch {
 	case err != nil:
 		return nil, w.ended(err)

@@ -42,14 +42,15 @@ func wishes(cfg *config.Config) []wish {
 			text, parts := startWish(cfg, path, s)
 			add(path, text, parts...)
 		default:
-			secret := ""
-			if s.Auth.Type != "" && s.Auth.Type != servers.AuthNone {
-				secret = path + ".auth.secret"
-				if s.Auth.Type == servers.AuthOAuth {
-					secret = path + ".auth.client_secret"
-				}
+			var secrets []string
+			switch s.Auth.Type {
+			case "", servers.AuthNone:
+			case servers.AuthOAuth:
+				secrets = []string{path + ".auth.client_secret", path + ".auth.private_key", path + ".auth.assertion"}
+			default:
+				secrets = []string{path + ".auth.secret"}
 			}
-			text, parts := callWish(cfg, path+".url", s.URL, path+".headers", secret)
+			text, parts := callWish(cfg, path+".url", s.URL, path+".headers", secrets...)
 			parts = append(parts, s.Auth.Type, s.Auth.Header)
 			if s.Auth.Type == servers.AuthOAuth {
 				if s.Auth.Issuer != "" {
@@ -120,7 +121,7 @@ func startWish(cfg *config.Config, path string, s servers.Config) (text string, 
 }
 
 // callWish is the wish to call an address, given the paths of what is sent.
-func callWish(cfg *config.Config, url, address, headers, secret string) (text string, parts []string) {
+func callWish(cfg *config.Config, url, address, headers string, secrets ...string) (text string, parts []string) {
 	text, parts = "call "+address, []string{address}
 	if before, _, ok := strings.Cut(address, "?"); ok {
 		if _, written, ok := strings.Cut(cfg.Written(url), "?"); ok {
@@ -128,8 +129,10 @@ func callWish(cfg *config.Config, url, address, headers, secret string) (text st
 		}
 	}
 	var sent []string
-	if s, ok := cfg.SecretAt(secret); ok {
+	for _, secret := range secrets {
+		s, ok := cfg.SecretAt(secret)
 		switch {
+		case !ok:
 		case s.Env != "":
 			sent = append(sent, "$"+s.Env)
 		case s.File != "":

@@ -26,6 +26,8 @@ func account(name string) (servers.Auth, error) {
 		ID     string `json:"client_id"`
 		Secret string `json:"client_secret"`
 		Issuer string `json:"issuer"`
+		Key    string `json:"private_key_pem"`
+		Says   string `json:"valid_jwt"`
 	}
 	if text := os.Getenv("MCP_CONFORMANCE_CONTEXT"); text != "" {
 		if err := json.Unmarshal([]byte(text), &given); err != nil {
@@ -38,6 +40,12 @@ func account(name string) (servers.Auth, error) {
 	}
 	if strings.HasPrefix(name, "auth/client-credentials-") {
 		auth.Grant = servers.GrantClientCredentials
+	}
+	if given.Key != "" {
+		auth.PrivateKey = tenon.NewSecret(given.Key)
+	}
+	if given.Says != "" { // a workload's identity
+		auth.Grant, auth.Assertion = servers.GrantJWTBearer, tenon.NewSecret(given.Says)
 	}
 	return auth, nil
 }

@@ -21,6 +21,7 @@ type client struct {
 	Redirect string    `json:"redirect,omitempty"` // what it was registered with
 	Expires  time.Time `json:"expires,omitzero"`   // of the secret
 	Dynamic  bool      `json:"dynamic,omitempty"`  // registered by us
+	Algs     []string  `json:"algs,omitempty"`     // signatures that the server takes of its key
 }
 
 // How a client proves itself at the token endpoint (RFC 7591, section 2).
@@ -45,7 +46,12 @@ func (s *Source) identify(ctx context.Context, as *authServer, before client, re
 	switch id := s.cfg.ClientID; {
 	case id != "" && !isDocument(id):
 		c := client{ID: id, Secret: secret, Method: methodNone, Redirect: redirect}
-		if secret != "" {
+		if !s.cfg.PrivateKey.IsZero() {
+			c.Method, c.Algs = methodKey, as.Algs
+			if len(as.Methods) > 0 && !slices.Contains(as.Methods, methodKey) {
+				return client{}, tenon.Errorf(tenon.CodeAuth, "the authorization server %s takes no clients that prove themselves with a key (%s); it takes %s", as.Issuer, methodKey, quote(join(as.Methods)))
+			}
+		} else if secret != "" {
 			c.Method = methodBasic // what holds where the server does not say (RFC 8414, section 2)
 			if len(as.Methods) > 0 && !slices.Contains(as.Methods, methodBasic) && slices.Contains(as.Methods, methodPost) {
 				c.Method = methodPost

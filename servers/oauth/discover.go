@@ -27,6 +27,7 @@ type authServer struct {
 	Scopes        []string `json:"scopes_supported"`
 	Grants        []string `json:"grant_types_supported"`
 	Methods       []string `json:"token_endpoint_auth_methods_supported"`
+	Algs          []string `json:"token_endpoint_auth_signing_alg_values_supported"`
 	PKCE          []string `json:"code_challenge_methods_supported"`
 	Documents     bool     `json:"client_id_metadata_document_supported"`
 	NamesItself   bool     `json:"authorization_response_iss_parameter_supported"`
@@ -151,12 +152,12 @@ func (s *Source) checkServer(issuer, place string, as *authServer) error {
 	if as.Issuer != issuer && !sameRoot(as.Issuer, issuer) {
 		return tenon.Errorf(tenon.CodeAuth, "%s is the metadata of the authorization server %s, not of %s; it is not used", place, quote(as.Issuer), quote(issuer))
 	}
-	if !slices.Contains(as.PKCE, "S256") && s.cfg.Grant != GrantClientCredentials {
+	if !slices.Contains(as.PKCE, "S256") && !s.cfg.isMachine() {
 		return tenon.Errorf(tenon.CodeAuth, "the authorization server %s does not say that it supports PKCE with S256, without which a sign-in is not safe", issuer)
 	}
 	for name, endpoint := range map[string]string{"authorization_endpoint": as.Authorization, "token_endpoint": as.Token,
 		"registration_endpoint": as.Registration, "revocation_endpoint": as.Revocation} {
-		if endpoint == "" && (name == "token_endpoint" || name == "authorization_endpoint" && s.cfg.Grant != GrantClientCredentials) {
+		if endpoint == "" && (name == "token_endpoint" || name == "authorization_endpoint" && !s.cfg.isMachine()) {
 			return tenon.Errorf(tenon.CodeProtocol, "the metadata of the authorization server %s has no %s", issuer, name)
 		}
 		if endpoint == "" {

@@ -117,20 +117,23 @@ func token() string {
 }
 
 // credentials asks for a token in the client's own name (OAuth 2.1, section
-// 4.2). Who calls it has the lock.
+// 4.2; RFC 7523, section 2.1). Who calls it has the lock.
 func (s *Source) credentials(ctx context.Context, t saved, as *authServer, want []string) error {
 	if !s.mayAsk() {
 		return tenon.Errorf(tenon.CodeAuth, "the server still refuses after %d tokens (scope %s)", maxSigns, quote(join(want)))
 	}
-	if len(as.Grants) > 0 && !slices.Contains(as.Grants, GrantClientCredentials) {
-		return tenon.Errorf(tenon.CodeAuth, "the authorization server %s gives no tokens for client credentials; set auth.grant to authorization_code", as.Issuer)
+	grant, err := s.machine(ctx, as)
+	if err != nil {
+		return err
+	}
+	if len(as.Grants) > 0 && !slices.Contains(as.Grants, grant.Get("grant_type")) {
+		return tenon.Errorf(tenon.CodeAuth, "the authorization server %s gives no tokens for the grant %s; change auth.grant", as.Issuer, s.cfg.Grant)
 	}
 	c, err := s.identify(ctx, as, client{}, "", want)
 	if err != nil {
 		return err
 	}
 	t.Client, t.Scopes, t.Refresh = c, want, ""
-	grant := url.Values{"grant_type": {GrantClientCredentials}}
 	if len(want) > 0 {
 		grant.Set("scope", join(want))
 	}
@@ -167,7 +170,7 @@ func (s *Source) Login(ctx context.Context, network http.RoundTripper, by Signer
 		return "", err
 	}
 	want := s.choose(c, res, as, t, false)
-	if s.cfg.Grant == GrantClientCredentials {
+	if s.cfg.isMachine() {
 		return as.Issuer, s.credentials(ctx, t, as, want)
 	}
 	return as.Issuer, s.sign(ctx, t, as, want, by)

@@ -21,6 +21,7 @@ import (
 const (
 	GrantAuthorizationCode = "authorization_code" // a person signs in
 	GrantClientCredentials = "client_credentials" // the client itself
+	GrantJWTBearer         = "jwt_bearer"         // the client, by a token of another issuer
 )
 
 // Config is how to sign in to one server.
@@ -32,8 +33,14 @@ type Config struct {
 	// a client id metadata document. "": we register ourselves.
 	ClientID     string
 	ClientSecret tenon.Secret
-	Scopes       []string // to begin with; empty: what the server names
-	Issuer       string   // the only authorization server to use; "": the one that the server names
+	// PrivateKey, in PEM, proves the client in place of a secret; KeyID names it.
+	PrivateKey tenon.Secret
+	KeyID      string
+	// Assertion gives the token of another issuer that GrantJWTBearer shows. It is asked
+	// each time, since such tokens live shortly.
+	Assertion func(context.Context) (tenon.Secret, error)
+	Scopes    []string // to begin with; empty: what the server names
+	Issuer    string   // the only authorization server to use; "": the one that the server names
 	// Public says that even Issuer may not lead to a private address.
 	Public bool
 	// Passive leaves a server alone for which no token was ever had.
@@ -47,6 +54,11 @@ type Config struct {
 	Learned func(tenon.Secret)
 	Logger  *slog.Logger     // nil discards
 	Now     func() time.Time // nil: time.Now
+}
+
+// isMachine reports whether tokens are had without a person.
+func (c *Config) isMachine() bool {
+	return c.Grant == GrantClientCredentials || c.Grant == GrantJWTBearer
 }
 
 // Signer has a person sign in.
@@ -311,7 +323,7 @@ func (s *Source) renew(ctx context.Context, used *saved, c challenge, stepUp, re
 		}
 	}
 	want := s.choose(c, res, as, t, stepUp)
-	if s.cfg.Grant == GrantClientCredentials {
+	if s.cfg.isMachine() {
 		return s.credentials(ctx, t, as, want)
 	}
 	if s.cfg.Sign == nil {
@@ -366,7 +378,7 @@ func (s *Source) choose(c challenge, res *resource, as *authServer, t saved, ste
 		}
 	}
 	want = union(append(slices.Clone(t.Scopes), t.Wanted...), want)
-	if s.cfg.Grant == GrantClientCredentials || !slices.Contains(as.Scopes, offline) && !slices.Contains(s.cfg.Scopes, offline) {
+	if s.cfg.isMachine() || !slices.Contains(as.Scopes, offline) && !slices.Contains(s.cfg.Scopes, offline) {
 		return slices.DeleteFunc(want, func(s string) bool { return s == offline })
 	}
 	return union(want, []string{offline})

@@ -70,8 +70,8 @@ func (s *Source) ask(ctx context.Context, t *saved, grant url.Values) error {
 	if t.Client.Method != methodBasic {
 		form.Set("client_id", t.Client.ID)
 	}
-	if t.Client.Method == methodPost {
-		form.Set("client_secret", t.Client.Secret)
+	if err := s.prove(t, form); err != nil {
+		return err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.Token, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -122,6 +122,17 @@ func (s *Source) ask(ctx context.Context, t *saved, grant url.Values) error {
 	return nil
 }
 
+// prove puts into a form what shows who the client is, where it stands there.
+func (s *Source) prove(t *saved, form url.Values) error {
+	switch t.Client.Method {
+	case methodPost:
+		form.Set("client_secret", t.Client.Secret)
+	case methodKey:
+		return s.assert(t, form)
+	}
+	return nil
+}
+
 func notInHeader(r rune) bool { return r <= ' ' || r >= 0x7f }
 
 // refresh exchanges the refresh token for new ones. Where the server does not
@@ -136,8 +147,8 @@ func (s *Source) revoke(ctx context.Context, t *saved, token, kind string) error
 	if t.Client.Method != methodBasic {
 		form.Set("client_id", t.Client.ID)
 	}
-	if t.Client.Method == methodPost {
-		form.Set("client_secret", t.Client.Secret)
+	if err := s.prove(t, form); err != nil {
+		return err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.Revocation, strings.NewReader(form.Encode()))
 	if err != nil {
