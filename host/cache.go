@@ -8,6 +8,7 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/store"
 )
 
@@ -17,7 +18,7 @@ const cacheResult = 1 << 20
 // cacheKey is what two calls have in common that may have one result: who has it
 // (the scope, and whose run it is), which tool of which server as it is configured
 // now, and the arguments.
-func (h *Host) cacheKey(run tenon.Run, c *agent.ToolCommand) (string, error) {
+func (h *Host) cacheKey(run tenon.Run, c *agent.ToolCommand, own servers.Overlay) (string, error) {
 	same := policy.SameCall{Scope: c.Cache.Scope, Principal: string(principalOf(run)), Server: c.Server, Remote: c.Remote, Arguments: c.Arguments}
 	switch c.Cache.Scope {
 	case policy.ScopeSession:
@@ -27,19 +28,19 @@ func (h *Host) cacheKey(run tenon.Run, c *agent.ToolCommand) (string, error) {
 		same.Owner = run.ID
 	}
 	if s := h.Servers()[c.Server]; s != nil {
-		same.Access = s.Access()
+		same.Access = s.Access() + own.Key()
 	}
 	return same.Key()
 }
 
 // cached returns a kept result for a call. Without one the caller is to make the
 // call and to say with land that it has ended; equal calls wait for it. Key is ""
-// where the call's result is not kept.
-func (h *Host) cached(ctx context.Context, run tenon.Run, c *agent.ToolCommand) (k *policy.Kept, key string, err error) {
+// where the call's result is not kept. Own is what the caller has of its own.
+func (h *Host) cached(ctx context.Context, run tenon.Run, c *agent.ToolCommand, own servers.Overlay) (k *policy.Kept, key string, err error) {
 	if c.Cache == nil || c.Round > 0 || c.View != nil {
 		return nil, "", nil
 	}
-	if key, err = h.cacheKey(run, c); err != nil {
+	if key, err = h.cacheKey(run, c, own); err != nil {
 		return nil, "", err
 	}
 	for {

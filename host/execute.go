@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/internal/patience"
 	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/telemetry"
 )
 
@@ -137,7 +139,11 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 		return []tenon.Event{h.failed(a.Step, err, false, 0)}, nil
 	}
 	id := policy.ID{Server: c.Server, Remote: c.Remote}
-	k, key, err := h.cached(ctx, a.Row, &c)
+	own, err := h.overlay(ctx, a.Row, c.Server)
+	if err != nil && ctx.Err() == nil {
+		return []tenon.Event{h.failed(a.Step, err, false, 0)}, nil
+	}
+	k, key, err := h.cached(ctx, a.Row, &c, own)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return []tenon.Event{{Step: a.Step, Kind: tenon.EventInterrupted}}, nil
@@ -155,7 +161,7 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 	}
 	defer leave()
 	parent := ctx
-	ctx, limit := patience.WithTimeout(ctx, c.Timeout)
+	ctx, limit := patience.WithTimeout(servers.WithOverlay(ctx, own), c.Timeout)
 	defer limit.Stop()
 	if err := h.checkCall(ctx, c.Server, c.Remote); err != nil && parent.Err() == nil {
 		retry := a.Idempotent && tenon.ErrorCode(err) == tenon.CodeUnreachable
@@ -210,6 +216,18 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 	default:
 		return []tenon.Event{h.failed(a.Step, err, false, took)}, nil
 	}
+}
+
+// overlay is what the principal of a run has of its own at a server.
+func (h *Host) overlay(ctx context.Context, run tenon.Run, server string) (servers.Overlay, error) {
+	if h.cfg.Overlay == nil || h.Servers()[server] == nil {
+		return servers.Overlay{}, nil
+	}
+	o, err := h.cfg.Overlay(ctx, principalOf(run), server)
+	if err != nil {
+		return o, tenon.Errorf(cmp.Or(tenon.ErrorCode(err), tenon.CodeAuth), "the credentials of %s for server '%s' are not known: %w", principalOf(run), server, err)
+	}
+	return o, nil
 }
 
 func (h *Host) failed(step string, err error, retry bool, took time.Duration) tenon.Event {

@@ -62,6 +62,11 @@ type Config struct {
 	// Wrap, if set, stands around the toolset of each server, and around those of
 	// Toolsets: it sees what is sent and what comes back, with remote names.
 	Wrap func(server string, t tenon.Toolset) tenon.Toolset
+	// Overlay, if set, says what a principal has of its own at a server, such as a token:
+	// the calls of its runs use connections that are made with it and belong to nobody else.
+	// It is asked for each call, so that a run that goes on in another process has it again;
+	// nothing of it is stored. An error fails the call.
+	Overlay func(ctx context.Context, who tenon.Principal, server string) (servers.Overlay, error)
 	// Toolsets adds tools of the caller's own, by server name.
 	Toolsets map[string]tenon.Toolset
 	// Functions adds functions of the program as tools; see [NewFunction].

@@ -37,6 +37,13 @@ func (s *Server) Resources(ctx context.Context) ([]mcp.Resource, error) {
 
 // Prompt returns the raw result of prompts/get.
 func (s *Server) Prompt(ctx context.Context, name string, args map[string]string) (raw json.RawMessage, err error) {
+	if own, done, err := s.forCaller(ctx); err != nil || own != nil {
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+		return own.Prompt(ctx, name, args)
+	}
 	err = s.use(ctx, fmt.Sprintf("prompt '%s' of server '%s'", name, s.name), func(c *link) error {
 		raw, err = c.Prompt(ctx, name, args)
 		return s.failed(c, err)
@@ -46,6 +53,13 @@ func (s *Server) Prompt(ctx context.Context, name string, args map[string]string
 
 // Read returns the contents of a resource.
 func (s *Server) Read(ctx context.Context, uri string) (contents []tenon.Content, err error) {
+	if own, done, err := s.forCaller(ctx); err != nil || own != nil {
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+		return own.Read(ctx, uri)
+	}
 	err = s.use(ctx, fmt.Sprintf("resource '%s' of server '%s'", clean(uri), s.name), func(c *link) error {
 		contents, err = c.Read(ctx, uri)
 		return s.failed(c, err)

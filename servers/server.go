@@ -84,7 +84,9 @@ type Server struct {
 	retrying  bool           // the background tries again
 	singles   sync.WaitGroup // uses under way of per_call
 	journal   *journal
-	single    bool // for one use of another server, whose journal it has
+	single    bool // for one use of another server, or one caller of it, whose journal it has
+	ofCaller  bool // of one caller: no overlay counts any more
+	overlaid  overlaid
 	// protocol is the revision that was found, so that it is asked for once.
 	protocol string
 	found    string           // the transport that auto found, "" for none yet
@@ -245,6 +247,13 @@ func (s *Server) lostBy(c *link, err error) {
 
 // Call runs a tool by its remote name. See [tenon.Toolset].
 func (s *Server) Call(ctx context.Context, c tenon.Call) (r *tenon.Result, err error) {
+	if own, done, err := s.forCaller(ctx); err != nil || own != nil {
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+		return own.Call(ctx, c)
+	}
 	if s.slot != nil {
 		select {
 		case s.slot <- struct{}{}:
@@ -449,6 +458,7 @@ func (s *Server) Close() error {
 	if c != nil {
 		err = c.Close()
 	}
+	s.dropOverlays(true)
 	s.singles.Wait()
 	s.wg.Wait()
 	if !s.single {

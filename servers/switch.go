@@ -22,6 +22,7 @@ func (s *Server) Switch(on bool) {
 	}
 	s.off = !on
 	s.part()
+	s.dropOverlays(false)
 	if on {
 		s.set(StateCold, nil)
 		s.journal.add("state", "enabled")
@@ -42,6 +43,7 @@ func (s *Server) Restart(ctx context.Context) error {
 	}
 	if !s.closed {
 		s.part()
+		s.dropOverlays(false)
 		s.set(StateCold, nil)
 		s.journal.add("state", "restarted by hand")
 	}

@@ -38,7 +38,6 @@ type signing struct {
 	algs []string // that the key can do, the first one where the server does not say
 }
 
-
 // readKey reads a private key in PEM: PKCS #8, or what openssl writes for EC and RSA.
 func readKey(text string) (*signing, error) {
 	bad := func(why string) (*signing, error) {

@@ -1,0 +1,235 @@
+package servers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
+
+// Overlay is what one caller has of its own at a server, laid over the configuration:
+// credentials in its place, headers and variables beside its own. The zero value is
+// nobody in particular.
+type Overlay struct {
+	Auth    Auth              // Type "" leaves that of the configuration; not oauth
+	Headers map[string]string // over HTTP and WebSocket
+	Env     map[string]string // of a process of its own
+}
+
+// IsZero reports whether nothing is laid over.
+func (o Overlay) IsZero() bool { return o.Auth.Type == "" && len(o.Headers) == 0 && len(o.Env) == 0 }
+
+// Key tells overlays apart, "" for the zero one. It is a digest, since it is made of secrets.
+func (o Overlay) Key() string {
+	if o.IsZero() {
+		return ""
+	}
+	b, err := json.Marshal([]any{o.Auth.Type, o.Auth.Header, o.Auth.Secret.Reveal(), o.Headers, o.Env})
+	if err != nil {
+		return "" // cannot be: all of it is text
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+type overlayKey struct{}
+
+// WithOverlay has what is asked of servers with the context use a connection that is made
+// with the overlay and belongs to it alone: two callers with two tokens never meet in one.
+// The list of tools is that of the configuration's own connection.
+func WithOverlay(ctx context.Context, o Overlay) context.Context {
+	return context.WithValue(ctx, overlayKey{}, o)
+}
+
+// over returns a configuration with an overlay on it.
+func (c Config) over(o Overlay) Config {
+	if o.Auth.Type != "" {
+		c.Auth = o.Auth
+	}
+	merge := func(a, b map[string]string) map[string]string {
+		if len(b) == 0 {
+			return a
+		}
+		out := maps.Clone(b)
+		for k, v := range a {
+			if _, own := b[k]; !own {
+				out[k] = v
+			}
+		}
+		return out
+	}
+	c.Headers, c.Env = merge(c.Headers, o.Headers), merge(c.Env, o.Env)
+	return c
+}
+
+const (
+	maxOverlays  = 128             // connections of a server beside its own
+	overlayIdle  = 5 * time.Minute // after which such a connection ends that nobody uses
+	leastLearned = 8               // characters of a header or variable that is masked elsewhere
+)
+
+// overlaid are the connections of a server that belong to overlays, by their keys.
+type overlaid struct {
+	mu      sync.Mutex
+	m       map[string]*overlay
+	leaving map[*overlay]struct{} // not in m any more: whoever is the last one to use it ends it
+	closed  bool                  // all have been ended
+}
+
+type overlay struct {
+	s     *Server
+	users int
+	last  time.Time   // when it was used last
+	timer *time.Timer // ends it when it is idle
+}
+
+// forCaller returns the server of the context's overlay, and what is to be called when it is
+// used no more; nil where there is none.
+func (s *Server) forCaller(ctx context.Context) (*Server, func(), error) {
+	o, _ := ctx.Value(overlayKey{}).(Overlay)
+	if o.IsZero() || s.ofCaller {
+		return nil, nil, nil
+	}
+	if o.Auth.Type == AuthOAuth {
+		return nil, nil, tenon.Errorf(tenon.CodeInvalid, "server '%s': credentials of a caller cannot be of type oauth", s.name)
+	}
+	s.mu.Lock()
+	off, closed := s.isOff(), s.closed
+	s.mu.Unlock()
+	switch {
+	case off != nil:
+		return nil, nil, off
+	case closed:
+		return nil, nil, tenon.Errorf(tenon.CodeUnreachable, "server '%s' is closed", s.name)
+	}
+	l, key := &s.overlaid, o.Key()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, nil, tenon.Errorf(tenon.CodeUnreachable, "server '%s' is closed", s.name)
+	}
+	one := l.m[key]
+	if one == nil {
+		if len(l.m) >= maxOverlays && !s.evict() {
+			return nil, nil, tenon.Errorf(tenon.CodeRateLimited, "server '%s' is used with %d different credentials at once; ask again in a moment", s.name, maxOverlays)
+		}
+		one = &overlay{s: s.laidOver(o)}
+		one.timer = time.AfterFunc(overlayIdle, func() { s.expire(key, one) })
+		if l.m == nil {
+			l.m = map[string]*overlay{}
+		}
+		l.m[key] = one
+	}
+	one.users++
+	one.last = time.Now()
+	return one.s, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		one.last = time.Now()
+		one.users--
+		_, leaves := l.leaving[one]
+		switch {
+		case one.users > 0 || l.closed:
+		case leaves:
+			delete(l.leaving, one)
+			s.end(one)
+		default:
+			one.timer.Reset(overlayIdle)
+		}
+	}, nil
+}
+
+// laidOver makes the server of an overlay.
+func (s *Server) laidOver(o Overlay) *Server {
+	opts := s.opts
+	opts.Cache, opts.Logs, opts.Pool, opts.Changed = "", "", nil, nil
+	if s.opts.Resolve != nil {
+		opts.Resolve = func(ctx context.Context) (Config, error) {
+			cfg, err := s.opts.Resolve(ctx)
+			return cfg.over(o), err
+		}
+	}
+	own := New(s.name, s.cfg.over(o), opts)
+	own.journal, own.single, own.ofCaller = s.journal, true, true
+	s.mu.Lock()
+	own.protocol, own.found = s.protocol, s.found
+	s.mu.Unlock()
+	if learn := s.opts.Learned; learn != nil {
+		if !o.Auth.Secret.IsZero() {
+			learn(o.Auth.Secret)
+		}
+		for _, m := range []map[string]string{o.Headers, o.Env} {
+			for _, v := range m {
+				if len(v) >= leastLearned {
+					learn(tenon.NewSecret(v))
+				}
+			}
+		}
+	}
+	return own
+}
+
+// evict makes room by ending what was idle longest; the caller holds the lock.
+func (s *Server) evict() bool {
+	oldest := ""
+	for key, one := range s.overlaid.m {
+		if one.users == 0 && (oldest == "" || one.last.Before(s.overlaid.m[oldest].last)) {
+			oldest = key
+		}
+	}
+	if oldest == "" {
+		return false
+	}
+	s.end(s.overlaid.m[oldest])
+	delete(s.overlaid.m, oldest)
+	return true
+}
+
+// expire ends a connection that nobody has used for a while.
+func (s *Server) expire(key string, one *overlay) {
+	l := &s.overlaid
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if one.users > 0 || l.m[key] != one {
+		return
+	}
+	delete(l.m, key)
+	s.end(one)
+}
+
+// end closes a connection in the background; the caller holds the lock of overlaid, and
+// Close has not begun to wait.
+func (s *Server) end(one *overlay) {
+	one.timer.Stop()
+	s.wg.Go(func() { _ = one.s.Close() }) // nobody is left to be told
+}
+
+// dropOverlays ends the connections of all overlays: those in use when their last user is
+// done, or with final at once.
+func (s *Server) dropOverlays(final bool) {
+	l := &s.overlaid
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, one := range l.m {
+		if one.users == 0 || final {
+			s.end(one)
+			continue
+		}
+		if l.leaving == nil {
+			l.leaving = map[*overlay]struct{}{}
+		}
+		l.leaving[one] = struct{}{}
+	}
+	l.m = nil
+	if l.closed = l.closed || final; final {
+		for one := range l.leaving {
+			s.end(one)
+		}
+		l.leaving = nil
+	}
+}

@@ -1,0 +1,129 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
+
+func withEnv(ctx context.Context, v string) context.Context {
+	return WithOverlay(ctx, Overlay{Env: map[string]string{"WHO": v}})
+}
+
+// TestOverlayOfAProcess holds that a caller's variables reach a process of its own, that
+// this one is kept for the next call, and that it ends when the server is switched off or
+// closed.
+func TestOverlayOfAProcess(t *testing.T) {
+	cfg := process("--stdio")
+	cfg.Env["WHO"] = "the configuration"
+	s := started(t, cfg, Options{})
+	who := func(ctx context.Context) string {
+		r, err := s.Call(ctx, tenon.Call{Tool: "echo_env", Arguments: []byte(`{"name":"WHO"}`)})
+		if err != nil {
+			t.Error(err)
+			return ""
+		}
+		return r.Text()
+	}
+	for range 2 {
+		for ctx, want := range map[context.Context]string{t.Context(): "the configuration", withEnv(t.Context(), "ann"): "ann", withEnv(t.Context(), "bob"): "bob"} {
+			if got := who(ctx); got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		}
+	}
+	if n := len(children(t)); n != 3 {
+		t.Errorf("%d processes, want 3", n)
+	}
+	s.Switch(false)
+	if _, err := s.Call(withEnv(t.Context(), "ann"), tenon.Call{Tool: "add"}); tenon.ErrorCode(err) != tenon.CodeInvalid {
+		t.Error(err)
+	}
+	s.Switch(true)
+	if got := who(withEnv(t.Context(), "ann")); got != "ann" {
+		t.Error(got)
+	}
+	if _, err := s.Call(WithOverlay(t.Context(), Overlay{Auth: Auth{Type: AuthOAuth}}), tenon.Call{Tool: "add"}); tenon.ErrorCode(err) != tenon.CodeInvalid {
+		t.Error(err)
+	}
+	_ = s.Close()
+	if _, err := s.Call(withEnv(t.Context(), "ann"), tenon.Call{Tool: "add"}); tenon.ErrorCode(err) != tenon.CodeUnreachable {
+		t.Error(err)
+	}
+	if pids := children(t); len(pids) > 0 {
+		t.Errorf("processes %v are left", pids)
+	}
+}
+
+// TestManyOverlays holds the bound of connections: who was idle longest makes room, and
+// nobody is thrown out of a call. The server is closed, and started anew, in the middle.
+func TestManyOverlays(t *testing.T) {
+	var mu sync.Mutex
+	open, most := 0, 0
+	gate := make(chan struct{})
+	s := New("t", Config{Command: "fake"}, Options{})
+	defer func() { _ = s.Close() }()
+	call := func(v string, wait bool) error {
+		own, done, err := s.forCaller(withEnv(t.Context(), v))
+		if err != nil {
+			return err
+		}
+		defer done()
+		mu.Lock()
+		open++
+		most = max(most, open)
+		mu.Unlock()
+		if own.cfg.Env["WHO"] != v {
+			t.Errorf("%s has the server of %s", v, own.cfg.Env["WHO"])
+		}
+		if wait {
+			<-gate
+		}
+		mu.Lock()
+		open--
+		mu.Unlock()
+		return nil
+	}
+	for n := range 3 * maxOverlays {
+		if err := call(fmt.Sprint("one after another ", n), false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(s.overlaid.m); n != maxOverlays {
+		t.Errorf("%d are kept", n)
+	}
+	var wg sync.WaitGroup
+	for n := range maxOverlays {
+		wg.Go(func() {
+			if err := call(fmt.Sprint("at once ", n), true); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for {
+		mu.Lock()
+		all := open == maxOverlays
+		mu.Unlock()
+		if all {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if err := call("one more", false); tenon.ErrorCode(err) != tenon.CodeRateLimited {
+		t.Error(err)
+	}
+	s.dropOverlays(false)
+	if err := call("after a restart", false); err != nil {
+		t.Error(err)
+	}
+	_ = s.Close()
+	close(gate)
+	wg.Wait()
+	if n := len(s.overlaid.m) + len(s.overlaid.leaving); n != 0 {
+		t.Errorf("%d are left", n)
+	}
+}
