@@ -374,6 +374,7 @@ func (p *Peer) unreadable(b []byte, err error) {
 		return
 	}
 	p.skips.add(p.log, "that cannot be read", "reason", err.Error(), "message", clip(b))
+	p.refuse(b, err)
 }
 
 // oversize fails the call that a message over its limit would have answered.
@@ -390,6 +391,7 @@ func (p *Peer) oversize(e *SizeError) {
 	}
 	if !p.resolve(id, answer{err: e}) {
 		p.skips.add(p.log, "over the limit", "limit", e.Limit, "message", clip(e.Prefix))
+		p.refuse(e.Prefix, e)
 	}
 }
 

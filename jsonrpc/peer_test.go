@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -152,4 +153,29 @@ func TestPeerServes(t *testing.T) {
 		t.Fatal(string(raw), err, p.Stats())
 	}
 	close(release)
+}
+
+// A request that cannot be read is answered, or who sent it would wait for ever.
+func TestPeerRefuses(t *testing.T) {
+	_, s := start(t, Config{Handle: func(context.Context, *Request) ([]byte, error) { return []byte(`{}`), nil }})
+	deep := strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth)
+	for _, c := range []struct{ name, say, want string }{
+		{"too deep", `{"jsonrpc":"2.0","id":5,"method":"x","params":[` + deep + `]}`, `"id":5,"error":{"code":-32600`},
+		{"id at the end", `{"method":"x","params":{"a":1,"a":2},"id":"b"}`, `"id":"b","error":{"code":-32600,"message":"the request cannot be read: `},
+		{"an answer in between", `{"id":6,"method":"go"}`, `"id":6,"result"`},
+	} {
+		// None of these has an id that an answer could carry.
+		for _, mute := range []string{`{"method":"x","params":[` + deep + `]}`, `{"id":{},"method":"x","x":1,"x":1}`, `{"id":1,"id":2,"method":"x"}`,
+			`{"id":` + strings.Repeat("1", 1000) + `,"method":"x","x":1,"x":1}`, `{"id":1e,"method":"x"}`, `{"id":9,"result":{"a":1,"a":2}}`} {
+			s.in <- []byte(mute)
+		}
+		s.in <- []byte(c.say)
+		if got := string(<-s.out); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s", c.name, got)
+		}
+	}
+	s.in <- &SizeError{Prefix: []byte(`{"jsonrpc":"2.0","id":7,"method":"x","params":"aaa`), Limit: 9}
+	if got := string(<-s.out); !strings.Contains(got, `"id":7,"error":{"code":-32600,"message":"the request cannot be read: a message is larger`) {
+		t.Error(got)
+	}
 }

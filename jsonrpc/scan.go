@@ -516,13 +516,36 @@ func (s *scanner) skip(i int) int {
 // can be told. It reports false where none is seen, or where the message is
 // a request of the peer.
 func ScanID(prefix []byte) (int64, bool) {
+	id, request := scanEnvelope(prefix)
+	if request {
+		return 0, false
+	}
+	return ownID(id)
+}
+
+// scanRequest looks for the id of a request of the other side in a message that
+// is cut off or refused, so that it can be answered. Nil: there is none.
+func scanRequest(prefix []byte) []byte {
+	id, request := scanEnvelope(prefix)
+	if !request || len(id) == 0 || len(id) > maxForeignID || !utf8.Valid(id) || !json.Valid(id) || id[0] == '{' || id[0] == '[' {
+		return nil
+	}
+	return id
+}
+
+// maxForeignID bounds the id that an unreadable request is answered under.
+const maxForeignID = 256
+
+// scanEnvelope looks for the id of a message that is cut off or refused, raw, and
+// whether it has a method. An id that stands twice is none.
+func scanEnvelope(prefix []byte) (id []byte, method bool) {
 	s := newScanner(prefix)
 	defer s.free()
 	i := s.space(0)
 	if i >= len(prefix) || prefix[i] != '{' {
-		return 0, false
+		return nil, false
 	}
-	var id []byte
+	twice := false
 	i = s.space(i + 1)
 	for i < len(prefix) && prefix[i] == '"' {
 		end, err := s.str(i)
@@ -535,13 +558,11 @@ func ScanID(prefix []byte) (int64, bool) {
 		}
 		i = s.space(i + 1)
 		end = s.skip(i)
-		if key == "method" {
-			return 0, false
-		}
-		if key == "id" && end < len(prefix) {
-			if id != nil {
-				return 0, false
-			}
+		switch {
+		case key == "method":
+			method = true
+		case key == "id" && end < len(prefix):
+			twice = twice || id != nil
 			id = prefix[i:end]
 		}
 		if i = s.space(end); i >= len(prefix) || prefix[i] != ',' {
@@ -549,7 +570,10 @@ func ScanID(prefix []byte) (int64, bool) {
 		}
 		i = s.space(i + 1)
 	}
-	return ownID(id)
+	if twice {
+		return nil, method
+	}
+	return id, method
 }
 
 // ownID reads an id of ours: an integer, or a string that holds one (W15).

@@ -45,6 +45,28 @@ func (p *Peer) reply(ctx context.Context, free func(), r *Request) {
 	}
 }
 
+// refuse answers a request that was skipped, so that the other side does not wait
+// for ever (JSON-RPC 2.0, section 5.1).
+func (p *Peer) refuse(b []byte, cause error) {
+	id := scanRequest(b)
+	if id == nil {
+		return
+	}
+	r := &Request{ID: id}
+	ctx, free, ok := p.begin(p.ctx, r)
+	if !ok {
+		p.refused.Add(1)
+		return
+	}
+	p.serving.Go(func() {
+		defer free()
+		body := AppendError(nil, id, Errorf(CodeInvalidRequest, "the request cannot be read: %s", cause))
+		if err := p.stream.Send(ctx, Outgoing{Body: body}); err != nil && p.ctx.Err() == nil {
+			p.log.Debug("an answer was not sent", "error", err.Error())
+		}
+	})
+}
+
 // Serve handles a request in the caller's goroutine and appends the answer to
 // b. It is for listeners that carry each answer themselves.
 func (p *Peer) Serve(ctx context.Context, b []byte, r *Request) []byte {
