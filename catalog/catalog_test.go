@@ -168,6 +168,8 @@ func TestCheck(t *testing.T) {
 		{"a key twice, inside", "empty", `{"a":[{"b":{"c":1,"c":2}}]}`, `the key "c" stands twice`},
 		{"the same key in two objects", "empty", `{"a":{"c":1},"b":{"c":{"c":2}},"c":["a","a"]}`, ""},
 		{"no arguments", "empty", ``, ""},
+		{"as deep as may be", "empty", strings.Repeat(`{"a":[`, 250) + strings.Repeat(`]}`, 250), ""},
+		{"too deep", "empty", `{"a":` + strings.Repeat(`{"a":[`, 250) + strings.Repeat(`]}`, 250) + `}`, "nested deeper than 500 levels"},
 		{"a schema that leads out is not fetched", "remote", `{"x":1}`, ""},
 		{"schema true", "true", `{"x":1}`, ""},
 		{"schema null", "null", `{"x":1}`, ""},

@@ -103,10 +103,35 @@ func asObject(t *tenon.Tool, c *tenon.ToolCall, args json.RawMessage) (map[strin
 	if !ok {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' are %s, expected a JSON object that fits the schema %s", t.Name, kind(v), t.Input)
 	}
+	if nesting(m) > maxNesting {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' are nested deeper than %d levels; send them flatter, or as a text", t.Name, maxNesting)
+	}
 	if err := duplicateKey(args); err != nil {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' are ambiguous: %w", t.Name, err)
 	}
 	return m, nil
+}
+
+// maxNesting bounds how deep arguments are nested. Peers refuse deeper messages, or
+// drop them without a word; the envelope needs a few levels of its own.
+const maxNesting = 500
+
+// nesting counts the levels of objects and lists in a decoded value.
+func nesting(v any) int {
+	deepest := 0
+	switch v := v.(type) {
+	case map[string]any:
+		for _, e := range v {
+			deepest = max(deepest, nesting(e))
+		}
+	case []any:
+		for _, e := range v {
+			deepest = max(deepest, nesting(e))
+		}
+	default:
+		return 0
+	}
+	return deepest + 1
 }
 
 // fits checks arguments against the schema. Names that are not there come first:
