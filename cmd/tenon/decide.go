@@ -159,21 +159,21 @@ func (a *app) askRuling(ctx context.Context, asked agent.Asking) (agent.Ruling, 
 
 // edit lets the person change arguments, in $VISUAL or $EDITOR, else on a line.
 func (a *app) edit(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
-	editor, ok := a.env("VISUAL")
-	if !ok {
-		editor, ok = a.env("EDITOR")
+	visual, _ := a.env("VISUAL")
+	editor := strings.Fields(visual)
+	if len(editor) == 0 {
+		other, _ := a.env("EDITOR")
+		editor = strings.Fields(other)
 	}
-	text := ""
-	if ok {
-		var err error
-		if text, err = a.inEditor(ctx, strings.Fields(editor), args); err != nil {
-			return nil, err
-		}
+	var text string
+	var err error
+	if len(editor) > 0 {
+		text, err = a.inEditor(ctx, editor, args)
 	} else {
-		var err error
-		if text, err = a.ask(ctx, "arguments, as JSON on one line: "); err != nil {
-			return nil, err
-		}
+		text, err = a.ask(ctx, "arguments, as JSON on one line: ")
+	}
+	if err != nil {
+		return nil, err
 	}
 	return object(text)
 }
@@ -211,10 +211,17 @@ func (a *app) inEditor(ctx context.Context, editor []string, args json.RawMessag
 func object(text string) (json.RawMessage, error) {
 	text = strings.TrimSpace(text)
 	var o map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(text), &o); err != nil || o == nil {
-		if err == nil {
-			err = errors.New("it is null")
-		}
+	err := json.Unmarshal([]byte(text), &o)
+	var other *json.UnmarshalTypeError
+	switch {
+	case text == "":
+		err = errors.New("there is nothing")
+	case errors.As(err, &other):
+		err = errors.New("it is of type " + other.Value)
+	case err == nil && o == nil:
+		err = errors.New("it is null")
+	}
+	if err != nil {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "the arguments must be a JSON object: %w", err)
 	}
 	return json.RawMessage(text), nil

@@ -38,7 +38,7 @@ const writeSteps = `steps:
 `
 
 // atTerminal asks a question as at a terminal, with what the person types.
-func atTerminal(t *testing.T, typed string) (w *writer, stdout, stderr string, err error) {
+func atTerminal(t *testing.T, typed string, env ...string) (w *writer, stdout, stderr string, err error) {
 	t.Helper()
 	dir := t.TempDir()
 	steps := filepath.Join(dir, "steps.yaml")
@@ -48,7 +48,14 @@ func atTerminal(t *testing.T, typed string) (w *writer, stdout, stderr string, e
 	w = &writer{}
 	var out, errs bytes.Buffer
 	a := newApp(stdio{strings.NewReader(typed), &out, &errs})
-	a.lookupEnv = func(string) (string, bool) { return "", false }
+	a.lookupEnv = func(name string) (string, bool) {
+		for _, v := range env {
+			if value, ok := strings.CutPrefix(v, name+"="); ok {
+				return value, true
+			}
+		}
+		return "", false
+	}
 	a.inTTY, a.outTTY, a.errTTY = true, true, true
 	h, err := host.Open(t.Context(), host.Config{Home: dir, Model: "script:" + steps, Toolsets: map[string]tenon.Toolset{"disk": w}})
 	if err != nil {
@@ -92,6 +99,27 @@ func TestApprovalAtTheTerminal(t *testing.T) {
 			}
 			if strings.ContainsAny(strings.ReplaceAll(stderr, "\r\x1b[K", ""), "\x1b\u202e") {
 				t.Errorf("a hidden character reached the terminal: %q", stderr)
+			}
+		})
+	}
+}
+
+// An editor that is set to nothing is none, and one that does not start is told of.
+func TestApprovalEditor(t *testing.T) {
+	for name, tt := range map[string]struct {
+		env   []string
+		typed string
+		shown string
+	}{
+		"blank":       {[]string{"VISUAL= ", "EDITOR=\t"}, "e\n{\"text\":\"c\"}\n", "arguments, as JSON on one line"},
+		"not there":   {[]string{"VISUAL=", "EDITOR=/nonexistent/editor -w"}, "e\ny\n", "the editor /nonexistent/editor"},
+		"of no type":  {nil, "e\n[1]\ny\n", "the arguments must be a JSON object: it is of type array"},
+		"of no bytes": {nil, "e\n\ny\n", "the arguments must be a JSON object: there is nothing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, _, stderr, err := atTerminal(t, tt.typed, tt.env...)
+			if err != nil || len(w.got) != 1 || !strings.Contains(stderr, tt.shown) {
+				t.Errorf("%v, calls %q, shown:\n%s", err, w.got, stderr)
 			}
 		})
 	}
