@@ -7,13 +7,27 @@ func Nearest(s string, names []string) string {
 	plain := func(s string) string {
 		return strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(s))
 	}
-	best, at := "", 1+max(1, min(len(s), 12)/3)
+	limit := 1 + max(1, min(len(s), 12)/3)
+	best, at, begun := "", limit, -1
+	if s == "" {
+		return ""
+	}
 	for _, n := range names {
-		if dist := distance(plain(s), plain(n), at); dist < at {
-			best, at = n, dist
+		dist, same := distance(plain(s), plain(n), limit), shared(s, n)
+		if dist < at || dist == at && dist < limit && same > begun {
+			best, at, begun = n, dist, same
 		}
 	}
 	return best
+}
+
+// shared counts the bytes with which both begin.
+func shared(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // distance counts the insertions, deletions, replacements and swaps of
