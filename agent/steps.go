@@ -115,10 +115,10 @@ func (f *stepFold) event(e tenon.Event) {
 		return
 	case tenon.EventDone:
 		for _, s := range f.steps {
-			if s.open {
+			if s.Outcome == CallOpen { // also one that was broken off just before
 				s.Outcome = callStopped
-				s.end(f.at(e))
 			}
+			s.end(f.at(e))
 		}
 		return
 	case EventDecision:

@@ -45,7 +45,11 @@ func TestSteps(t *testing.T) {
 	if diff := cmp.Diff(want, agent.Steps(events, began.Add(2*time.Second)), ignore); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	// The end of the run ends what is open.
+	// The end of the run ends what is open, also what was broken off just before.
+	broken := append(events[:len(events):len(events)], at(1840, "2", "interrupted", 0, ``), at(1850, "", "done", 0, `{"state":"cancelled"}`))
+	if got := agent.Steps(broken, began.Add(time.Hour)); got[4].Outcome != "stopped" || got[4].Millis != 40 {
+		t.Errorf("a step that was broken off is %+v", got[4])
+	}
 	want[4].Millis, want[4].Spans[0].Millis, want[4].Outcome = 50, 50, "stopped"
 	events = append(events, at(1850, "", "done", 0, `{"state":"cancelled"}`))
 	if diff := cmp.Diff(want, agent.Steps(events, began.Add(time.Hour)), ignore); diff != "" {

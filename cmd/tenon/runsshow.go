@@ -127,6 +127,9 @@ func (a *app) stepText(s agent.StepRecord, args json.RawMessage, narrow bool, ro
 		outcome, style = "not ended", yellow
 		if n := len(s.Spans); n > 0 && s.Spans[n-1].Wait {
 			outcome = "waits"
+			if s.Attempts == 0 && s.By != "" && s.By != agent.ByPolicy { // somebody has answered already
+				outcome = "allowed, not begun"
+			}
 		}
 	}
 	if s.Error != "" {
