@@ -198,8 +198,15 @@ func (a *app) showMessage(b *strings.Builder, m *tenon.Message) {
 			if p.Result.IsError {
 				mark = red
 			}
-			r := tenon.Result{Content: p.Result.Content}
-			fmt.Fprintf(b, "  %s %s\n", a.outStyle(mark, "→"), a.outStyle(dim, shorten(safeLine(r.Text()), resultShown)))
+			var said []string
+			for _, c := range p.Result.Content {
+				if c.Type == tenon.ContentText {
+					said = append(said, c.Text)
+				} else {
+					said = append(said, contentNote(c))
+				}
+			}
+			fmt.Fprintf(b, "  %s %s\n", a.outStyle(mark, "→"), a.outStyle(dim, shorten(safeLine(strings.Join(said, "\n")), resultShown)))
 		}
 	}
 }
