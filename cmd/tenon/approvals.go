@@ -111,9 +111,6 @@ func (a *app) approve(ctx context.Context, id string, r agent.Ruling) (err error
 	if !mine {
 		return tenon.Errorf(tenon.CodeConflict, "%s", a.winner(won))
 	}
-	if p.Kind == agent.AskLimit {
-		p.Server, p.Remote, p.Arguments = "limit", p.Name, nil
-	}
 	next := "go on with: tenon runs resume " + p.Run
 	if served, err := h.Claimed(serveClaim); err == nil && served {
 		next = "tenon serve goes on with run " + p.Run
@@ -126,8 +123,11 @@ func (a *app) approve(ctx context.Context, id string, r agent.Ruling) (err error
 		return a.did(map[string]string{"id": p.ID, "run": p.Run, "step": p.Step, "decision": string(r.Verdict)},
 			"%s: what %s.%s asked; the call goes on by itself", said, safeLine(p.Server), safeLine(p.Remote))
 	}
-	return a.did(map[string]string{"id": p.ID, "run": p.Run, "step": p.Step, "decision": string(r.Verdict)},
-		"%s: %s.%s %s\n%s", said, safeLine(p.Server), safeLine(p.Remote), shorten(safeLine(string(p.Arguments)), argsShown), next)
+	what := safeLine(p.Server+"."+p.Remote) + " " + shorten(safeLine(string(p.Arguments)), argsShown)
+	if p.Kind == agent.AskLimit {
+		what = safeLine(p.Reason)
+	}
+	return a.did(map[string]string{"id": p.ID, "run": p.Run, "step": p.Step, "decision": string(r.Verdict)}, "%s: %s\n%s", said, what, next)
 }
 
 // decidedBefore finds the decision about what an id, RUN/STEP or RUN, has waited
