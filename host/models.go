@@ -118,8 +118,12 @@ func (m *models) config(ctx context.Context, name string) (model.Config, error) 
 	provider, id, ok := strings.Cut(name, "/")
 	p, known := model.Lookup(provider)
 	if !ok || !known || id == "" {
-		return model.Config{}, tenon.Errorf(tenon.CodeNotFound, "there is no model '%s': name an entry of models (%s), provider/name with a provider of %s, or script:FILE",
-			name, strings.Join(m.h.config.ModelNames(), ", "), strings.Join(model.ProviderNames(), ", "))
+		entries := ""
+		if names := m.h.config.ModelNames(); len(names) > 0 {
+			entries = "an entry of models (" + strings.Join(names, ", ") + "), "
+		}
+		return model.Config{}, tenon.Errorf(tenon.CodeNotFound, "there is no model '%s': name %sprovider/name with a provider of %s, or script:FILE",
+			name, entries, strings.Join(model.ProviderNames(), ", "))
 	}
 	c := model.Config{Name: name, Provider: provider, Model: id}
 	if key, ok := m.h.cfg.LookupEnv(p.KeyEnv); ok && p.KeyEnv != "" {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/servers"
@@ -46,8 +47,8 @@ func (h *Host) switches() (s switches, err error) {
 	}
 	path := filepath.Join(dir, switchesFile)
 	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return s, nil
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return s, nil // where the folder is a file, opening the store says so
 	}
 	if err == nil {
 		err = json.Unmarshal(b, &s)

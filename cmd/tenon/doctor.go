@@ -107,7 +107,7 @@ func (d *doctor) run(ctx context.Context) (err error) {
 		return err // nobody agreed
 	}
 	if err != nil {
-		d.add(check{Area: "store"}.failed(err, "see that its folder can be written, or name another one with --home"))
+		d.add(check{Area: "store"}.failed(err, "")) // the error says what to do
 		return d.report()
 	}
 	defer closing(h, &err)

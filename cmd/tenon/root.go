@@ -177,9 +177,7 @@ func newRoot(a *app, args []string) *cobra.Command {
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage(cmd, "%s", err)
-	})
+	root.SetFlagErrorFunc(flagError)
 	f := root.PersistentFlags()
 	f.SortFlags = false
 	f.StringVarP(&a.config, "config", "c", "", "configuration `FILE`; - is stdin (default: tenon.yaml here or above)")
@@ -216,8 +214,14 @@ func newRoot(a *app, args []string) *cobra.Command {
 	man.GroupID = groupOther
 	root.AddCommand(man)
 	root.AddCommand(topics()...)
-	root.SetHelpCommandGroupID(groupOther)
+	root.SetHelpCommand(newHelp())
 	root.SetCompletionCommandGroupID(groupOther)
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" { // it would take any word for a call for help
+			c.Args, c.RunE = cobra.ArbitraryArgs, noVerb
+		}
+	}
 	return root
 }
 
@@ -232,12 +236,38 @@ const (
 func group(use, short string, aliases ...string) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Aliases: aliases,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cmd.Help()
+		Args: cobra.ArbitraryArgs, RunE: noVerb,
+	}
+}
+
+// noVerb answers where a command was given that only has others.
+func noVerb(cmd *cobra.Command, args []string) error {
+	switch form := cmd.Flag("output"); {
+	case len(args) > 0:
+		return usage(cmd, "there is no verb '%s'%s", args[0], didYouMean(args[0], below(cmd)))
+	case form != nil && form.Value.String() != formatText:
+		return usage(cmd, "the verb is missing") // a program reads stdout
+	}
+	return cmd.Help()
+}
+
+// newHelp makes the verb that shows the help of another one, or a topic.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [VERB...|TOPIC]", Short: "Help about any command", GroupID: groupOther,
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			at, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return usage(cmd, "there is no verb '%s'%s", args[0], didYouMean(args[0], below(cmd)))
+			return below(at), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			at, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return noVerb(at, rest)
+			}
+			return at.Help()
 		},
 	}
 }
@@ -246,7 +276,7 @@ func group(use, short string, aliases ...string) *cobra.Command {
 func below(cmd *cobra.Command) []string {
 	var names []string
 	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() {
+		if c.IsAvailableCommand() || c.IsAdditionalHelpTopicCommand() {
 			names = append(names, c.Name())
 		}
 	}

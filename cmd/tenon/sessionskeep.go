@@ -19,7 +19,7 @@ func newSessionsRename(a *app) *cobra.Command {
 		Short:   "Give a conversation another title",
 		Long:    "Gives a conversation another title; it begins with that of its first question. SESSION is an id, the beginning of\none, or -1 for the last.",
 		Example: "  tenon sessions rename -1 \"Weather report\"",
-		Args:    args(2, 2, "the session and the title"),
+		Args:    args(2, 2, "the session or its title"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			h, err := a.desk(cmd.Context(), opening{})
 			if err != nil {

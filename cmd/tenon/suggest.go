@@ -1,8 +1,13 @@
 package main
 
 import (
+	"errors"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tenonhq/tenon"
 )
@@ -24,4 +29,26 @@ func didYouMean(given string, names []string) string {
 		return "; there are: " + strings.Join(names, ", ")
 	}
 	return ""
+}
+
+// flagError says what is wrong with a flag, and which one may be meant.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var value *pflag.InvalidValueError
+	var number *strconv.NumError
+	switch {
+	case errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1:
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, f.Name)
+			}
+		})
+		if near := tenon.Nearest(unknown.GetSpecifiedName(), names); near != "" {
+			return usage(cmd, "%s; did you mean '--%s'?", err, near)
+		}
+	case errors.As(err, &value) && errors.As(err, &number) && number.Func != "ParseBool":
+		return usage(cmd, "invalid argument %q for --%s: it must be a whole number", value.GetValue(), value.GetFlag().Name)
+	}
+	return usage(cmd, "%s", err)
 }

@@ -300,7 +300,7 @@ func newTablesDiff(a *app) *cobra.Command {
 			"rows are cut into batches and compressed does not count. --semantic compares what the tools of two tables mean,\n" +
 			"whatever the layout, and prints same tools.\n\n" + tablesHelp,
 		Example: "  tenon tables diff a.arrow b.arrow\n  tenon tables diff --semantic old.arrow new.arrow",
-		Args:    args(2, 2, "two tables"),
+		Args:    args(2, 2, "a table"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[0] == "-" && args[1] == "-" {
 				return usage(cmd, "stdin is one table: - is given twice")

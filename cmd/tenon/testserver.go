@@ -1,6 +1,9 @@
 package main
 
 import (
+	"errors"
+	"flag"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tenonhq/tenon/internal/testserver"
@@ -14,7 +17,11 @@ func newTestserver(a *app) *cobra.Command {
 		Hidden:             true,
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return testserver.Run(cmd.Context(), args, a.in, a.out, a.err)
+			err := testserver.Run(cmd.Context(), args, a.in, a.out, a.err)
+			if errors.Is(err, flag.ErrHelp) {
+				return nil // it is printed
+			}
+			return err
 		},
 	}
 }

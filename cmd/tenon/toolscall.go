@@ -123,6 +123,8 @@ func wordParams(words []string) (json.RawMessage, error) {
 		isJSON := strings.HasSuffix(key, ":")
 		key = strings.TrimSuffix(key, ":")
 		switch {
+		case strings.HasPrefix(strings.TrimSpace(w), "{"):
+			return nil, tenon.Errorf(tenon.CodeInvalid, "parameters as one JSON object go to --params; words are KEY=TEXT or KEY:=JSON")
 		case !ok || key == "":
 			return nil, tenon.Errorf(tenon.CodeInvalid, "parameter '%s' is not of the form KEY=TEXT or KEY:=JSON", w)
 		case seen[key]:

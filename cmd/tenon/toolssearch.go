@@ -25,7 +25,7 @@ func newToolsSearch(a *app) *cobra.Command {
 		Long: "Finds tools by words of their names, descriptions and arguments and of their server, the best first. Words that mean\n" +
 			"much the same count, too, and so do Chinese characters. It fails (status 1) where nothing fits.\n\n" + adhocHelp,
 		Example: "  tenon tools search \"read a file\"\n  tenon tools search weather tomorrow --limit 3",
-		Args:    args(1, -1, "words to look for"),
+		Args:    args(1, -1, "a word to look for"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if args, err = s.split(cmd, args); err != nil {
 				return err
