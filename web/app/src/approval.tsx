@@ -59,7 +59,7 @@ export function ApprovalCard({ approval: a, onDone }: { approval: Approval; onDo
     );
   const args = editing && edited !== undefined ? { arguments: edited } : {};
   return (
-    <article aria-label={`Decision about ${a.name || a.kind}`} data-approval={a.id} className="rounded-lg border border-warn/50 bg-panel">
+    <article aria-label={`Decision about ${visible(a.name || a.kind)}`} data-approval={a.id} className="rounded-lg border border-warn/50 bg-panel">
       <header className="flex flex-wrap items-center gap-1.5 border-b border-line bg-warn-ground px-3 py-1.5">
         <span className="font-medium text-warn">{title(a)}</span>
         {a.kind === "approval" && <Risk tool={tool} />}
@@ -119,10 +119,10 @@ export function Arguments({ value }: { value: unknown }) {
   const entries = Object.entries(value);
   if (entries.length === 0) return <p className="text-xs text-dim">no arguments</p>;
   return (
-    <dl className="grid grid-cols-[max-content_minmax(0,1fr)] gap-x-3 gap-y-0.5 text-sm">
+    <dl className="grid grid-cols-[fit-content(40%)_minmax(0,1fr)] gap-x-3 gap-y-0.5 text-sm">
       {entries.slice(0, 50).map(([k, v]) => (
         <div key={k} className="contents">
-          <dt className="font-mono text-xs text-dim">{visible(k)}</dt>
+          <dt className="max-h-40 overflow-auto font-mono text-xs break-all text-dim">{visible(k)}</dt>
           <dd className="min-w-0 break-words">{typeof v === "string" ? <span className="block max-h-40 overflow-auto whitespace-pre-wrap">{visible(v.length > 4000 ? `${v.slice(0, 4000)}…` : v)}</span> : <Json value={v} />}</dd>
         </div>
       ))}

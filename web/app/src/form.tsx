@@ -3,7 +3,7 @@
 import { useState } from "react";
 import { choices, shapeOf, typeOf } from "./schema";
 import type { Schema } from "./types";
-import { Button, Labelled, field, visible } from "./ui";
+import { Button, Labelled, field, visible, visibleJson } from "./ui";
 
 interface Props {
   schema: Schema;
@@ -73,8 +73,14 @@ function Input({ schema, value, onChange, id, required }: Props & { id: string }
       const types: Record<string, string> = { email: "email", uri: "url", date: "date" };
       const text = typeof value === "string" ? value : "";
       const change = (t: string) => onChange(t === "" && !required ? undefined : t);
-      if (text.length > 80 || text.includes("\n") || (schema.maxLength ?? 0) > 300) return <textarea id={id} rows={4} className={field} value={text} onChange={(e) => change(e.target.value)} />;
-      return <input id={id} type={types[schema.format ?? ""] ?? "text"} className={field} value={text} autoComplete="off" aria-required={required} onChange={(e) => change(e.target.value)} />;
+      const long = text.length > 80 || text.includes("\n") || (schema.maxLength ?? 0) > 300;
+      return (
+        <>
+          {long ? <textarea id={id} rows={4} className={field} value={text} onChange={(e) => change(e.target.value)} />
+            : <input id={id} type={types[schema.format ?? ""] ?? "text"} className={field} value={text} autoComplete="off" aria-required={required} onChange={(e) => change(e.target.value)} />}
+          {visible(text) !== text && <p className="mt-0.5 text-xs break-words text-warn">It has characters that are not seen: <span className="font-mono">{visible(text.slice(0, 500))}</span></p>}
+        </>
+      );
     }
     case "list": {
       const list = Array.isArray(value) ? value : [];
@@ -109,7 +115,7 @@ function NumberInput({ id, value, onChange, whole }: { id: string; value: unknow
 
 /** JSON as text; what cannot be read is said and not taken. */
 export function JsonInput({ id, value, onChange, rows = 3 }: { id?: string; value: unknown; onChange: (v: unknown) => void; rows?: number }) {
-  const [text, setText] = useState(value === undefined ? "" : JSON.stringify(value, null, 2));
+  const [text, setText] = useState(value === undefined ? "" : visibleJson(JSON.stringify(value, null, 2)));
   const [error, setError] = useState("");
   return (
     <>

@@ -6,7 +6,7 @@ import { Markdown } from "./markdown";
 import { initial, problems, shapeOf } from "./schema";
 import { entriesOf, words } from "./serveredit";
 import { Parser } from "./stream";
-import { visible } from "./ui";
+import { visible, visibleJson } from "./ui";
 
 const html = (text: string) => renderToStaticMarkup(createElement(Markdown, { text }));
 
@@ -57,6 +57,10 @@ describe("markdown", () => {
 test("what cannot be seen is shown", () => {
   expect(visible("a\u202eb\u200b\u0007c\u{e0041}")).toBe("a\\u{202e}b\\u{200b}\\u{7}c\\u{e0041}");
   expect(visible("tab\tline\n")).toBe("tab\tline\n");
+  expect(visible("\u3164\u034f\ue000\ufe00 \u2764\ufe0f")).toBe("\\u{3164}\\u{34f}\\u{e000}\\u{fe00} \u2764\ufe0f");
+  const value = { a: "\u202eb\u{e0041}" };
+  expect(visibleJson(JSON.stringify(value))).toBe(String.raw`{"a":"\u202eb\udb40\udc41"}`);
+  expect(JSON.parse(visibleJson(JSON.stringify(value)))).toEqual(value);
 });
 
 describe("schemas", () => {

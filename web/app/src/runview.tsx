@@ -4,18 +4,18 @@ import { memo, useState } from "react";
 import { ApprovalCard } from "./approval";
 import { CallCard } from "./callcard";
 import { useApprovals } from "./data";
-import type { Item, Text as TextItem } from "./fold";
+import type { Item, Text as TextItem, View } from "./fold";
 import { Markdown } from "./markdown";
 import { useRun } from "./run";
-import type { Approval, Run, Waiting } from "./types";
+import type { Approval, Run } from "./types";
 import { Ago, Button, State, To, count, cx, dollars, path, visible } from "./ui";
 
 export function RunView({ run, onFork }: { run: Run; onFork?: (at: string) => void }) {
   const followed = useRun(run.id);
   const v = followed.view;
-  const waiting = useWaiting(run.id, v.waiting, v.session);
+  const waiting = useWaiting(run.id, v);
   return (
-    <section aria-label={`Question: ${v.question.slice(0, 80)}`} data-run={run.id} className="flex flex-col gap-2.5">
+    <section aria-label={`Question: ${visible(v.question.slice(0, 80))}`} data-run={run.id} className="flex flex-col gap-2.5">
       <Bubble who="you"><p className="whitespace-pre-wrap break-words">{visible(v.question || run.title || "")}</p></Bubble>
       {v.items.map((item, i) => <ItemView key={`${item.kind}-${item.step}-${i}`} item={item} run={run.id} />)}
       {waiting.map((a) => <ApprovalCard key={a.id} approval={a} />)}
@@ -35,14 +35,19 @@ export function RunView({ run, onFork }: { run: Run; onFork?: (at: string) => vo
   );
 }
 
-/** What a run waits for, with what the list of approvals knows; also what runs that it called wait for. */
-function useWaiting(run: string, waiting: Waiting[], session: string): Approval[] {
+/**
+ * What a run waits for, with what the list of approvals knows; also what runs that it called wait for. The list
+ * may be older than the view: what is decided there is left out. Calls that run beside others may ask before the
+ * run itself waits.
+ */
+function useWaiting(run: string, { waiting, spans, session }: View): Approval[] {
   const all = useApprovals().data?.items ?? [];
   const listed = all.filter((a) => a.run === run || a.run.startsWith(`${run}/`));
+  const open = (step: string) => waiting.some((w) => w.step === step) || spans.some((s) => s.lane === "wait" && s.step === step && s.end === undefined);
   const own = waiting
     .filter((w) => w.data && w.data.kind !== "child" && !listed.some((a) => a.run === run && a.step === w.step))
     .map((w) => ({ ...w.data!, id: `${run}/${w.step}`, run, step: w.step, session, since: w.since, expires: w.expires }));
-  return [...listed.filter((a) => a.run !== run || waiting.some((w) => w.step === a.step)), ...own];
+  return [...listed.filter((a) => a.run !== run || open(a.step)), ...own];
 }
 
 export const ItemView = memo(function ItemView({ item, run }: { item: Item; run: string }) {

@@ -119,10 +119,20 @@ export function Ago({ time }: { time?: string | number }) {
   return <time dateTime={d.toISOString()} title={d.toLocaleString()} className="whitespace-nowrap">{text}</time>;
 }
 
+// What tenon.IsHidden calls hidden: control characters but tab and line feed, what is of
+// no width, direction marks, fillers, tags, variation selectors but that of emoji,
+// private use. The joiners that scripts and emoji need are shown too: better once too often.
+const hidden =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u034f\u115f\u1160\u2028\u2029\u3164\uffa0\ufe00-\ufe0e\p{Cf}\p{Co}]|[\u{e0100}-\u{e01ef}]/gu;
+
 /** Escapes what would not be seen, or would change how the rest is read. */
 export function visible(text: string): string {
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu,
-    (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`);
+  return text.replace(hidden, (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`);
+}
+
+/** The same within JSON, which stays the same JSON. */
+export function visibleJson(json: string): string {
+  return json.replace(hidden, (c) => c.split("").map((u) => `\\u${u.charCodeAt(0).toString(16).padStart(4, "0")}`).join(""));
 }
 
 const shown = 20_000;

@@ -278,7 +278,7 @@ function Composer({ session, run, working }: { session: string; run?: Run; worki
             <label className="flex items-center gap-1"><span aria-hidden>Agent</span>
               <select aria-label="Agent" className={`${field} w-auto py-0.5 text-xs`} value={agent} onChange={(e) => setAgent(e.target.value)}>
                 <option value="">{session ? "as before" : "the default one"}</option>
-                {agents.map((a) => <option key={a.name} value={a.name} title={a.description}>{visible(a.name)}</option>)}
+                {agents.map((a) => <option key={a.name} value={a.name} title={visible(a.description ?? "")}>{visible(a.name)}</option>)}
               </select>
             </label>
             <label className="flex items-center gap-1"><span aria-hidden>Model</span>

@@ -48,7 +48,7 @@ function List({ current }: { current: string }) {
           {servers.map((s) => <option key={s} value={s}>{visible(s)}</option>)}
         </select>
         <p className="px-1 text-xs text-dim" role="status">{items.length} tools, about {count(total)} tokens in each request</p>
-        {(found.data?.problems ?? []).map((p, i) => <p key={i} className="px-1 text-xs break-words text-warn">{visible(p.message)}</p>)}
+        {(found.data?.problems ?? []).map((p, i) => <p key={i} className="line-clamp-3 px-1 text-xs break-words text-warn" title={visible(p.message)}>{visible(p.message)}</p>)}
       </header>
       {found.isError && <ErrorBox error={found.error} retry={() => void found.refetch()} />}
       {found.data && items.length === 0 && <Empty>No tool was found.</Empty>}
