@@ -158,8 +158,12 @@ for (const how of ["shows", "error", "fails"])
     expect(run.state).toBe("completed");
     await to(g.page, `/sessions/${run.session}`);
     await expect(g.page.locator('[data-step="10.29"]')).toBeVisible();
-    for (let n = 0; n < 10 && (await g.page.locator('[data-step="1.0"]').count()) === 0; n++) await g.page.getByRole("button", { name: /earlier step/ }).click();
-    expect(missing(await g.look("main"))).toEqual([]);
+    const seen = await g.look("main");
+    for (let n = 0; n < 20 && (await g.page.locator('[data-step="1.0"]').count()) === 0; n++) {
+      await g.page.getByRole("button", { name: /earlier step/ }).scrollIntoViewIfNeeded();
+      for (const m of await g.look("main")) seen.add(m);
+    }
+    expect(missing(seen)).toEqual([]);
     await to(g.page, `/runs/${run.id}`);
     await expect(g.page.getByRole("region", { name: "Waterfall" })).toBeVisible();
     await g.look("main");

@@ -19,6 +19,7 @@ class Follower {
   private listeners = new Set<() => void>();
   private stop?: () => void;
   private users = 0;
+  private told = 0;
 
   constructor(private id: string) {
     this.state = { view: { ...emptyView(), id }, events: [], link: "connecting", since: Date.now(), caughtUp: false };
@@ -29,7 +30,7 @@ class Follower {
     this.stop ??= follow({
       path: `/api/v1/runs/${encodeURIComponent(this.id)}/events`,
       after: this.state.view.seq ? String(this.state.view.seq) : "",
-      onMessages: (messages) => {
+      onMessages: (messages, more) => {
         const events: RunEvent[] = [];
         let problem = "";
         for (const m of messages) {
@@ -38,7 +39,7 @@ class Follower {
         }
         const view = applyAll(this.state.view, events);
         const kept = events.filter((e) => e.seq > this.state.view.seq);
-        this.set({ ...this.state, view, events: kept.length ? [...this.state.events, ...kept] : this.state.events, caughtUp: true, why: problem || this.state.why });
+        this.set({ ...this.state, view, events: kept.length ? [...this.state.events, ...kept] : this.state.events, caughtUp: !more, why: problem || this.state.why }, more);
       },
       onLink: (link, why) => {
         this.set({ ...this.state, link, why, since: Date.now(), caughtUp: this.state.caughtUp || link === "ended" });
@@ -76,8 +77,10 @@ class Follower {
     return () => this.listeners.delete(l);
   };
 
-  private set(s: Followed): void {
+  private set(s: Followed, more = false): void {
     this.state = s;
+    if (more && Date.now() - this.told < 250) return; // the rest follows at once
+    this.told = Date.now();
     for (const l of this.listeners) l();
   }
 }

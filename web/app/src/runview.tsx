@@ -7,6 +7,7 @@ import { useApprovals } from "./data";
 import type { Item, Text as TextItem, View } from "./fold";
 import { Markdown } from "./markdown";
 import { useRun } from "./run";
+import { Steps } from "./steps";
 import type { Approval, Run } from "./types";
 import { Ago, Button, State, To, count, cx, dollars, path, visible } from "./ui";
 
@@ -17,7 +18,7 @@ export function RunView({ run, onFork }: { run: Run; onFork?: (at: string) => vo
   return (
     <section aria-label={`Question: ${visible(v.question.slice(0, 80))}`} data-run={run.id} className="flex flex-col gap-2.5">
       <Bubble who="you"><p className="whitespace-pre-wrap break-words">{visible(v.question || run.title || "")}</p></Bubble>
-      {v.items.map((item, i) => <ItemView key={`${item.kind}-${item.step}-${i}`} item={item} run={run.id} />)}
+      <Steps count={v.items.length} what="step" render={(i) => <ItemView item={v.items[i]!} run={run.id} />} />
       {waiting.map((a) => <ApprovalCard key={a.id} approval={a} />)}
       {v.error && <p role="alert" className="rounded-md border border-bad/40 bg-bad-ground px-3 py-2 text-sm break-words text-bad">{visible(v.error.message)} <span className="font-mono text-xs">{v.error.code}</span></p>}
       {v.state === "working" && followed.caughtUp && !v.items.some((i) => (i.kind === "text" && i.live) || (i.kind === "call" && i.status === "running")) && <p className="px-1 text-sm text-dim" role="status">Thinking…</p>}

@@ -66,12 +66,15 @@ export type Link = "connecting" | "open" | "lost" | "ended" | "refused";
 export interface Follow {
   path: string;
   after?: string;
-  onMessages: (m: Message[]) => void;
+  /** What came; more says that the rest of it follows at once. */
+  onMessages: (m: Message[], more: boolean) => void;
   /** How the connection is, and since when; told on each change. */
   onLink?: (l: Link, why?: string) => void;
   /** Whether to go on after the server has closed the stream in good order. */
   forever?: boolean;
 }
+
+const atOnce = 500;
 
 /** Follows a stream until it is stopped. Returns what stops it. */
 export function follow(f: Follow): () => void {
@@ -97,14 +100,20 @@ export function follow(f: Follow): () => void {
         failures = 0;
         const reader = res.body!.pipeThrough(new TextDecoderStream()).getReader();
         const parser = new Parser();
-        let waiting: Message[] = [];
+        const waiting: Message[] = [];
         let scheduled = false;
+        // A long history comes in pieces, so that the page is not held up.
         const hand = () => {
           scheduled = false;
           if (!waiting.length || gone.signal.aborted) return;
-          const batch = waiting;
-          waiting = [];
-          f.onMessages(batch);
+          const batch = waiting.splice(0, atOnce);
+          if (waiting.length) schedule();
+          f.onMessages(batch, waiting.length > 0);
+        };
+        const schedule = () => {
+          if (scheduled) return;
+          scheduled = true; // one drawing for all that came meanwhile
+          setTimeout(hand, 16);
         };
         for (;;) {
           const { done, value } = await reader.read();
@@ -113,12 +122,12 @@ export function follow(f: Follow): () => void {
             if (m.id) last = m.id;
             waiting.push(m);
           }
-          if (waiting.length && !scheduled) {
-            scheduled = true; // one drawing for all that came meanwhile
-            setTimeout(hand, 16);
-          }
+          if (waiting.length) schedule();
         }
-        hand();
+        while (waiting.length && !gone.signal.aborted) {
+          hand();
+          await new Promise((r) => setTimeout(r));
+        }
         if (!f.forever) {
           f.onLink?.("ended");
           return;

@@ -105,7 +105,7 @@ export function count(n: number | undefined): string {
 
 export const dollars = (n: number | undefined) => (n === undefined ? "" : `$${n < 0.01 ? n.toFixed(4) : n.toFixed(2)}`);
 
-/** A time as people say it, with the exact one beside. */
+/** A time as people say it. The exact one is made when it is looked at: the first use of a locale takes 100 ms. */
 export function Ago({ time }: { time?: string | number }) {
   const [, tick] = useState(0);
   useEffect(() => {
@@ -115,8 +115,8 @@ export function Ago({ time }: { time?: string | number }) {
   if (!time) return null;
   const d = new Date(time);
   const s = (Date.now() - d.getTime()) / 1000;
-  const text = s < 5 ? "now" : s < 60 ? `${Math.floor(s)} s ago` : s < 3600 ? `${Math.floor(s / 60)} min ago` : s < 86_400 ? `${Math.floor(s / 3600)} h ago` : d.toLocaleDateString();
-  return <time dateTime={d.toISOString()} title={d.toLocaleString()} className="whitespace-nowrap">{text}</time>;
+  const text = s < 5 ? "now" : s < 60 ? `${Math.floor(s)} s ago` : s < 3600 ? `${Math.floor(s / 60)} min ago` : s < 86_400 ? `${Math.floor(s / 3600)} h ago` : d.toISOString().slice(0, 10);
+  return <time dateTime={d.toISOString()} onMouseEnter={(e) => (e.currentTarget.title = d.toLocaleString())} className="whitespace-nowrap">{text}</time>;
 }
 
 // What tenon.IsHidden calls hidden: control characters but tab and line feed, what is of

@@ -66,6 +66,7 @@ function Conversation({ session, openSide }: { session: string; openSide: () => 
   const runs = (info.data?.run_list ?? []).toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const scroll = useRef<HTMLDivElement>(null);
   const [forking, setForking] = useState<unknown>();
+  const [shown, setShown] = useState(15); // questions
   const last = runs.at(-1);
   const fork = async (at: string) => {
     try {
@@ -88,7 +89,8 @@ function Conversation({ session, openSide }: { session: string; openSide: () => 
           {info.isError && <ErrorBox error={info.error} retry={() => void info.refetch()} />}
           {!session && <Welcome />}
           {info.data?.parent && <Inherited session={session} own={runs} onFork={fork} />}
-          {runs.map((r) => <RunView key={r.id} run={r} onFork={fork} />)}
+          {runs.length > shown && <div className="text-center"><Button tone="quiet" onClick={() => setShown(shown + 10)}>{runs.length - shown} earlier questions</Button></div>}
+          {runs.slice(-shown).map((r) => <RunView key={r.id} run={r} onFork={fork} />)}
           {forking !== undefined && <ErrorBox error={forking} />}
         </div>
       </Stick>
@@ -110,7 +112,7 @@ function Stick({ box, children }: { box: React.RefObject<HTMLDivElement | null>;
     return () => o.disconnect();
   }, [box]);
   return (
-    <div ref={box} tabIndex={0} role="log" aria-label="Conversation" className="min-h-0 flex-1 overflow-auto outline-offset-[-2px]"
+    <div ref={box} tabIndex={0} role="log" aria-label="Conversation" className="min-h-0 flex-1 overflow-auto [overflow-anchor:none] outline-offset-[-2px]"
       onScroll={(e) => { const b = e.currentTarget; atEnd.current = b.scrollHeight - b.scrollTop - b.clientHeight < 60; }}>
       <div ref={inner}>{children}</div>
     </div>

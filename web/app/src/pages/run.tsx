@@ -85,23 +85,32 @@ function Fact({ name, children }: { name: string; children: React.ReactNode }) {
   return <div className="min-w-0"><dt className="text-xs text-dim">{name}</dt><dd className="truncate">{children}</dd></div>;
 }
 
+const rowHeight = 26;
+
 function History({ events, json, begin }: { events: RunEvent[]; json: boolean; begin: number }) {
   const box = useRef<HTMLDivElement>(null);
   const [open, setOpen] = useState<number>();
-  const rows = useVirtualizer({ count: events.length, getScrollElement: () => box.current, estimateSize: () => 26, overscan: 15, getItemKey: (i) => events[i]!.seq });
-  useEffect(() => setOpen(undefined), [json]);
+  const rows = useVirtualizer({ count: events.length, getScrollElement: () => box.current, estimateSize: () => rowHeight, overscan: 15, getItemKey: (i) => events[i]!.seq });
+  useEffect(() => {
+    setOpen(undefined);
+    rows.measure();
+  }, [json, rows]);
+  const toggle = (e: RunEvent, row: number) => {
+    rows.resizeItem(row, rowHeight); // what opens is measured; most rows never are, because that makes the browser lay out the page
+    setOpen(open === e.seq ? undefined : e.seq);
+  };
   return (
     <div ref={box} tabIndex={0} role="region" aria-label="Events" className="max-h-[60vh] overflow-auto">
       <ol style={{ height: rows.getTotalSize() }} className="relative">
         {rows.getVirtualItems().map((r) => {
           const e = events[r.index]!;
           return (
-            <li key={r.key} data-index={r.index} ref={rows.measureElement} className="absolute inset-x-0 border-b border-line" style={{ transform: `translateY(${r.start}px)` }}>
+            <li key={r.key} data-index={r.index} ref={json || open === e.seq ? rows.measureElement : undefined} className="absolute inset-x-0 border-b border-line" style={{ transform: `translateY(${r.start}px)` }}>
               {json ? (
                 <pre className="overflow-x-auto px-3 py-1 font-mono text-xs whitespace-pre-wrap break-all">{visible(short(JSON.stringify(e)))}</pre>
               ) : (
                 <>
-                  <button type="button" aria-expanded={open === e.seq} onClick={() => setOpen(open === e.seq ? undefined : e.seq)} className="flex w-full items-center gap-3 px-3 py-1 text-left text-xs hover:bg-sunk">
+                  <button type="button" aria-expanded={open === e.seq} onClick={() => toggle(e, r.index)} className="flex h-6.25 w-full items-center gap-3 px-3 text-left text-xs hover:bg-sunk">
                     <span className="w-10 shrink-0 text-right text-dim">{e.seq}</span>
                     <span className="w-16 shrink-0 text-right text-dim">{begin ? `+${millis(Date.parse(e.time) - begin)}` : ""}</span>
                     <span className="w-12 shrink-0 font-mono">{e.step}</span>
