@@ -129,12 +129,12 @@ $(CONFORMANCE)/ready: internal/conformance/package.json internal/conformance/pac
 	cd $(CONFORMANCE) && npm ci --no-audit --no-fund --ignore-scripts --prefer-offline --loglevel=error
 	touch $@
 
-# The pages of the workbench, built anew; what is committed must be the same. Needs
+# The pages of the workbench, and the types that they have from openapi.json, built anew; what is committed must be the same. Needs
 # Node with npm.
 web: web/app/node_modules/ready
 	cd web/app && npm run --silent build && npm test --silent
-	@git diff --exit-code --stat -- web/dist && [ -z "$$(git ls-files -o --exclude-standard -- web/dist)" ] || \
-	  { echo "web/dist is not what web/app builds: commit it"; exit 1; }
+	@git diff --exit-code --stat -- web/dist web/app/src/api.gen.ts && [ -z "$$(git ls-files -o --exclude-standard -- web/dist)" ] || \
+	  { echo "web/dist or api.gen.ts is not what web/app builds: commit it"; exit 1; }
 
 # npm ci refuses a lock file that lacks builds for other systems, which not every mirror
 # has; install takes the same versions and would write them down.

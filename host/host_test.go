@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/tenonhq/tenon"
@@ -445,6 +446,18 @@ func TestToolStats(t *testing.T) {
 	}
 	if s := list[1]; s.Name != "nope" || s.Errors != 1 {
 		t.Errorf("second %+v", s)
+	}
+	for _, per := range []string{host.PerHour, host.PerDay} {
+		apart, err := h.Stats(t.Context(), host.StatsQuery{By: host.StatsTools, Per: per})
+		if err != nil || len(apart) != 3 || apart[0].Calls != 2 {
+			t.Fatalf("per %s: %+v, error %v", per, apart, err)
+		}
+		if at := apart[0].At; at.IsZero() || at.After(time.Now()) || at.Minute() != 0 || per == host.PerDay && at.Hour() != 0 {
+			t.Errorf("per %s it begins at %v", per, at)
+		}
+	}
+	if _, err := h.Stats(t.Context(), host.StatsQuery{By: host.StatsTools, Per: "week"}); tenon.ErrorCode(err) != tenon.CodeInvalid {
+		t.Errorf("per week: %v", err)
 	}
 }
 

@@ -29,9 +29,16 @@ func StatsBy() []string {
 	return []string{StatsTools, StatsServers, StatsModels, StatsAgents, StatsSessions, StatsPrincipals, StatsDays}
 }
 
+// The values of [StatsQuery.Per].
+const (
+	PerHour = "hour"
+	PerDay  = "day" // UTC
+)
+
 // StatsQuery says what is counted.
 type StatsQuery struct {
 	By        string          // one of [StatsBy]
+	Per       string          // counts apart what began in each hour or day: [PerHour], [PerDay]; empty: all as one
 	Since     time.Time       // only runs that began then or later; zero: all
 	Principal tenon.Principal // only of this one; empty: of everybody
 }
@@ -40,36 +47,42 @@ type StatsQuery struct {
 // or on one day. Calls are tool calls, by model those of the model. Latencies are those
 // of the calls; where calls of both kinds are counted, of whole runs.
 type Stat struct {
-	Name    string `json:"name"` // a tool's as the model last saw it
-	Server  string `json:"server,omitempty"`
-	Remote  string `json:"remote_name,omitempty"`
-	Title   string `json:"title,omitempty"` // of a session
-	Runs    int    `json:"runs,omitempty"`
-	Models  int    `json:"model_calls,omitempty"`
-	Calls   int    `json:"calls"`
-	Errors  int    `json:"errors"` // of those that ran
-	Denied  int    `json:"denied"`
-	Cached  int    `json:"cached"` // answered with the result of an equal call
-	Unknown int    `json:"unknown"`
-	P50     int64  `json:"p50_ms"`
-	P95     int64  `json:"p95_ms"`
-	P99     int64  `json:"p99_ms"`
-	Bytes   int64  `json:"bytes"` // of results
-	Input   int    `json:"input_tokens"`
-	Output  int    `json:"output_tokens"`
+	Name string `json:"name"` // a tool's as the model last saw it
+	// At is the beginning of the hour or day in which the counted runs began, where
+	// these are counted apart.
+	At      time.Time `json:"at,omitzero"`
+	Server  string    `json:"server,omitempty"`
+	Remote  string    `json:"remote_name,omitempty"`
+	Title   string    `json:"title,omitempty"` // of a session
+	Runs    int       `json:"runs,omitempty"`
+	Models  int       `json:"model_calls,omitempty"`
+	Calls   int       `json:"calls"`
+	Errors  int       `json:"errors"` // of those that ran
+	Denied  int       `json:"denied"`
+	Cached  int       `json:"cached"` // answered with the result of an equal call
+	Unknown int       `json:"unknown"`
+	P50     int64     `json:"p50_ms"`
+	P95     int64     `json:"p95_ms"`
+	P99     int64     `json:"p99_ms"`
+	Bytes   int64     `json:"bytes"` // of results
+	Input   int       `json:"input_tokens"`
+	Output  int       `json:"output_tokens"`
 	// Cost is what model calls and tools came to, in dollars, as far as prices are known.
 	Cost tenon.USD `json:"cost"`
 
 	took []int64
 }
 
-// Stats folds journals into counts, the most used first; days in their order.
-// Errors: invalid (By), store.
+// Stats folds journals into counts, the most used first; days, and what is counted per
+// hour or day, in the order of time. Errors: invalid (By, Per), store.
 func (h *Host) Stats(ctx context.Context, q StatsQuery) ([]Stat, error) {
 	if !slices.Contains(StatsBy(), q.By) {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "nothing is counted by '%s'; values: %s", q.By, strings.Join(StatsBy(), ", "))
 	}
-	c := counter{by: q.By, stats: map[statKey]*Stat{}}
+	if q.Per != "" && q.Per != PerHour && q.Per != PerDay {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "nothing is counted per '%s'; values: %s, %s", q.Per, PerHour, PerDay)
+	}
+	c := counter{by: q.By, per: q.Per, stats: map[statKey]*Stat{}}
 	f := store.RunFilter{Principal: q.Principal, Limit: 500}
 	for {
 		runs, err := h.store.Runs(ctx, f)
@@ -99,16 +112,22 @@ func (h *Host) Stats(ctx context.Context, q StatsQuery) ([]Stat, error) {
 // counter gathers the counts of one kind of thing.
 type counter struct {
 	by    string
+	per   string
+	now   time.Time // the beginning of the hour or day of the run that is counted
 	stats map[statKey]*Stat
 }
 
 // statKey identifies what is counted.
-type statKey struct{ name, server, remote string }
+type statKey struct {
+	name, server, remote string
+	at                   time.Time
+}
 
 func (c *counter) at(k statKey) *Stat {
+	k.at = c.now
 	s := c.stats[k]
 	if s == nil {
-		s = &Stat{Name: k.name, Server: k.server, Remote: k.remote}
+		s = &Stat{Name: k.name, At: k.at, Server: k.server, Remote: k.remote}
 		c.stats[k] = s
 	}
 	return s
@@ -116,6 +135,12 @@ func (c *counter) at(k statKey) *Stat {
 
 // run counts one run.
 func (c *counter) run(r tenon.Run, events []tenon.Event) {
+	switch c.per {
+	case PerHour:
+		c.now = r.Created.UTC().Truncate(time.Hour)
+	case PerDay:
+		c.now = r.Created.UTC().Truncate(24 * time.Hour)
+	}
 	var whole *Stat
 	switch c.by {
 	case StatsAgents:
@@ -141,7 +166,7 @@ func (c *counter) run(r tenon.Run, events []tenon.Event) {
 		s := whole
 		switch c.by {
 		case StatsTools:
-			s = c.at(statKey{noServer(call), call.Server, call.Remote})
+			s = c.at(statKey{name: noServer(call), server: call.Server, remote: call.Remote})
 			s.Title = cmp.Or(s.Title, call.Name) // runs come newest first
 		case StatsServers:
 			if call.Server != "" {
@@ -246,7 +271,7 @@ func (c *counter) list() []Stat {
 		if c.by == StatsDays {
 			return cmp.Compare(a.Name, b.Name)
 		}
-		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(b.Runs, a.Runs), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Server, b.Server))
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(b.Calls, a.Calls), cmp.Compare(b.Runs, a.Runs), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Server, b.Server))
 	})
 	return list
 }

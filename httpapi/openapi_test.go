@@ -259,7 +259,9 @@ func TestDocumentTellsTheTruth(t *testing.T) {
 	for _, by := range host.StatsBy() {
 		vars["{by}"] = by
 		ask("GET", "/api/v1/stats/{by}", "?since=1d", "", 200)
+		ask("GET", "/api/v1/stats/{by}", "?since=1d&per=hour", "", 200)
 	}
+	ask("GET", "/api/v1/stats/{by}", "?per=week", "", 400)
 	vars["{by}"] = "stars"
 	ask("GET", "/api/v1/stats/{by}", "", "", 404)
 	ask("POST", "/v1/chat/completions", "", `{"model":"default","messages":[{"role":"user","content":"open"}]}`, 200)

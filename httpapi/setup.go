@@ -131,7 +131,7 @@ func (c *call) config() error {
 
 // stats counts by what the path names. The owner sees everybody's, others their own.
 func (c *call) stats() error {
-	q := host.StatsQuery{By: c.req.PathValue("by"), Principal: c.caller.Principal}
+	q := host.StatsQuery{By: c.req.PathValue("by"), Per: c.req.URL.Query().Get("per"), Principal: c.caller.Principal}
 	if c.caller.Owner {
 		q.Principal = ""
 	}

@@ -1,10 +1,13 @@
 import AxeBuilder from "@axe-core/playwright";
+import { type Provider, provide } from "./provider";
 import { Project, expect, test, visit } from "./tenon";
 
 let p: Project;
+let provider: Provider;
 
 test.beforeAll(async () => {
   p = new Project();
+  provider = await provide();
   p.write("chat.yaml", `steps:
   - text: Let me look **first**.
     calls:
@@ -23,20 +26,27 @@ test.beforeAll(async () => {
   - calls: [{name: ask_form, arguments: {}}]
   - text: Thank you.
 `);
+  p.write("crash.yaml", `steps:
+  - calls: [{name: crash, arguments: {}}]
+  - text: It has crashed, and I go on.
+`);
   p.write("tenon.yaml", `# The project of the tests.
 version: 1
 name: workbench
 servers:
   demo: {command: ${p.tenon}, args: [testserver]} # ours
   dead: {command: /nonexistent/server}
+  guarded: {type: http, url: "${provider.url}"}
 models:
   chat: {provider: script, path: chat.yaml}
   slow: {provider: script, path: slow.yaml}
   form: {provider: script, path: form.yaml}
+  crash: {provider: script, path: crash.yaml}
 agents:
   default: {model: chat}
   slow: {model: slow}
   form: {model: form}
+  crash: {model: crash}
 policy:
   rules:
     - {when: 'tool.remote_name == "slow"', verdict: allow}
@@ -44,7 +54,10 @@ policy:
   await p.serve();
 });
 
-test.afterAll(() => p.end());
+test.afterAll(async () => {
+  await p.end();
+  provider.close();
+});
 
 test("chat: parallel calls, an approval, the answer", async ({ chrome }) => {
   const { page, wrong } = await visit(chrome, p);
@@ -97,7 +110,7 @@ test("the page recovers when tenon serve is killed and comes back, and nothing i
   expect(wrong).toEqual([]);
 });
 
-test("the first decision wins, and the loser is told", async ({ chrome }) => {
+test("the first decision wins, and the loser's page says who decided what", async ({ chrome }) => {
   const a = await visit(chrome, p);
   await a.page.getByLabel("Question").fill("Again?");
   await a.page.keyboard.press("Enter");
@@ -105,22 +118,88 @@ test("the first decision wins, and the loser is told", async ({ chrome }) => {
   const b = await visit(chrome, p, "/approvals");
   const late = b.page.getByRole("article", { name: "Decision about counter" });
   await expect(late).toBeVisible();
-  const id = await late.getAttribute("data-approval");
+  // The second page does not hear of it: what it shows is old when its person decides.
+  await b.page.route("**/api/v1/approvals", () => {});
   await a.page.getByRole("button", { name: "Deny…" }).click();
   await a.page.getByLabel("Reason, which the model is told").fill("not now");
   await a.page.keyboard.press("Enter");
   await expect(a.page.locator('[data-step="2.0"]').getByText("denied")).toBeVisible();
-  const answer = await b.page.evaluate(async (approval) => {
-    const res = await fetch(`/api/v1/approvals/${encodeURIComponent(approval!)}/decide`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json", Authorization: `Bearer ${sessionStorage.getItem("tenon.token")}` },
-      body: JSON.stringify({ verdict: "allow" }),
-    });
-    return { status: res.status, body: (await res.json()) as { mine?: boolean; won?: { verdict: string; reason: string } } };
-  }, id);
-  expect(answer.body.mine).toBe(false);
-  expect(answer.body.won).toMatchObject({ verdict: "deny", reason: "not now" });
+  await late.getByRole("button", { name: "Allow once" }).click();
+  await expect(b.page.getByRole("status").filter({ hasText: "Already decided" })).toHaveText(/Already decided by \S+: deny, not now\./);
+  await b.page.unroute("**/api/v1/approvals");
+  await b.page.reload();
+  await expect(b.page.getByText("Nothing waits for you.")).toBeVisible();
   expect([...a.wrong, ...b.wrong]).toEqual([]);
+});
+
+test("what is always allowed is listed, and taken back", async ({ chrome }) => {
+  const { page, wrong } = await visit(chrome, p);
+  await page.getByLabel("Question").fill("Once more.");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Always allow" }).click();
+  await expect(page.getByText("It is done.")).toBeVisible();
+  await page.goto(`${p.url}/settings`);
+  await expect(page.getByText("demo.counter")).toBeVisible();
+  await page.getByRole("button", { name: "Take back" }).click();
+  await expect(page.getByText("demo.counter")).toHaveCount(0);
+  expect(p.run("approvals", "grants", "-c", "tenon.yaml")).not.toContain("counter");
+  expect(wrong).toEqual([]);
+});
+
+test("a server that crashes during a call: the page says so, and the run goes on", async ({ chrome }) => {
+  const { page, wrong } = await visit(chrome, p);
+  await page.getByLabel("Agent").selectOption("crash");
+  await page.getByLabel("Question").fill("Crash it.");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Allow once" }).click();
+  await expect(page.getByText("It has crashed, and I go on.")).toBeVisible();
+  await expect(page.locator('[data-step="1.0"]')).toHaveCount(1);
+  await expect(page.locator('[data-step="1.0"]').getByText("unknown")).toBeVisible();
+  await page.locator('[data-step="1.0"] button').first().click();
+  await expect(page.getByText("Whether it took effect is not known")).toBeVisible();
+  await page.goto(`${p.url}/servers/demo`);
+  await page.getByRole("button", { name: /Connect|Restart/ }).click();
+  await expect(page.getByRole("article", { name: "Server demo" }).getByText("ready")).toBeVisible();
+  expect(wrong).toEqual([]);
+});
+
+test("a server is logged in to with OAuth", async ({ chrome }) => {
+  const { page, wrong } = await visit(chrome, p, "/servers");
+  const card = page.getByRole("article", { name: "Server guarded" });
+  await card.getByRole("button", { name: /Connect|Restart/ }).click();
+  const popup = page.context().waitForEvent("page");
+  await card.getByRole("button", { name: "Log in" }).click();
+  const signIn = await popup;
+  await expect(signIn.getByRole("heading", { name: "May tenon read your things?" })).toBeVisible();
+  await expect(card.getByRole("link", { name: /sign in/i })).toHaveAttribute("href", signIn.url());
+  await signIn.getByRole("link", { name: "Agree" }).click();
+  await expect(signIn.getByText(/close this/i)).toBeVisible();
+  await expect(card.getByText("1 tools")).toBeVisible({ timeout: 20_000 });
+  await expect(card.getByText("ready")).toBeVisible();
+  await expect(card.getByRole("link", { name: /sign in/i })).toHaveCount(0);
+  await page.goto(`${p.url}/tools/secret_tool`);
+  await expect(page.getByText("Only for those who signed in").first()).toBeVisible();
+  // What the pop-up asked of the provider is not the workbench's.
+  const origins = [new URL(provider.url).origin];
+  expect(wrong.filter((w) => !origins.some((o) => w.startsWith(`request: ${o}`)) && !/^request: http:\/\/127\.0\.0\.1:\d+\/callback/.test(w))).toEqual([]);
+});
+
+test("analytics: figures in all and over time", async ({ chrome }) => {
+  p.run("run", "-c", "tenon.yaml", "--yes", "To be counted.");
+  const { page, wrong } = await visit(chrome, p, "/stats");
+  const table = page.getByRole("region", { name: "In all" });
+  await expect(table.getByRole("row", { name: /demo\.get_weather/ })).toBeVisible();
+  const chart = page.getByRole("img", { name: /^Calls in each hour, by tools: .*demo\.get_weather/ });
+  await expect(chart.locator("canvas")).toBeVisible();
+  await page.getByRole("button", { name: "Models" }).click();
+  await expect(table.getByRole("row", { name: /chat/ })).toBeVisible();
+  await page.getByLabel("Figure").selectOption("p95_ms");
+  await expect(page.getByRole("img", { name: /^p95 in each hour, by models: .*chat/ })).toBeVisible();
+  await page.getByLabel("Since").selectOption({ label: "a month" });
+  await expect(page.getByRole("img", { name: /^p95 in each day, by models/ })).toBeVisible();
+  await page.getByRole("button", { name: "Servers" }).click();
+  await expect(table.getByRole("link", { name: "demo" })).toBeVisible();
+  expect(wrong).toEqual([]);
 });
 
 test("a run has its history three times, and a link to each step", async ({ chrome }) => {

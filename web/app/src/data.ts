@@ -3,7 +3,7 @@
 
 import { QueryClient, useQuery } from "@tanstack/react-query";
 import { Failure, type Page, get, isAuth } from "./api";
-import type { Approval, Run, ServerStatus, Session, Tool } from "./types";
+import type { Agent, Approval, Me, Model, Run, ServerProblem, ServerStatus, Session, Tool } from "./types";
 
 export const cache = new QueryClient({
   defaultOptions: {
@@ -15,29 +15,8 @@ export const cache = new QueryClient({
   },
 });
 
-export interface Me {
-  principal: string;
-  owner: boolean;
-  version: string;
-  project?: string;
-  apis: string[];
-}
-
-export interface Agent {
-  name: string;
-  description?: string;
-  model?: string;
-  mode?: string;
-}
-
-export interface ModelInfo {
-  name: string;
-  provider?: string;
-  model?: string;
-}
-
 export interface Problems {
-  problems?: { server?: string; code: string; message: string }[];
+  problems?: ServerProblem[];
 }
 
 const api = "/api/v1";
@@ -50,7 +29,7 @@ const q = (o: Record<string, string | number | undefined>) => {
 
 export const useMe = () => useQuery({ queryKey: ["me"], queryFn: () => get<Me>(`${api}/me`) });
 export const useAgents = () => useQuery({ queryKey: ["agents"], queryFn: () => get<Page<Agent>>(`${api}/agents`) });
-export const useModels = () => useQuery({ queryKey: ["models"], queryFn: () => get<Page<ModelInfo>>(`${api}/models`) });
+export const useModels = () => useQuery({ queryKey: ["models"], queryFn: () => get<Page<Model>>(`${api}/models`) });
 export const useRuns = (f: { state?: string; session?: string; cursor?: string; limit?: number }) =>
   useQuery({ queryKey: ["runs", f], queryFn: () => get<Page<Run>>(`${api}/runs${q(f)}`), placeholderData: (old) => old });
 export const useSessions = (limit = 50) =>

@@ -1,13 +1,7 @@
 // The difference between two versions of a file, as lines.
 
+import type { Edited } from "./types";
 import { cx, visible } from "./ui";
-
-export interface Edited {
-  file: string;
-  before: string;
-  after: string;
-  written: boolean;
-}
 
 interface Line {
   mark: " " | "+" | "-" | "@";

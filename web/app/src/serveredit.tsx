@@ -4,8 +4,9 @@
 import { useState } from "react";
 import { request } from "./api";
 import { invalidate } from "./data";
-import { DiffView, type Edited } from "./diff";
+import { DiffView } from "./diff";
 import { go } from "./router";
+import type { Edited } from "./types";
 import { Button, Dialog, ErrorBox, Labelled, cx, field } from "./ui";
 
 type Entry = Record<string, unknown>;

@@ -3,16 +3,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { get, post, type Page } from "./api";
-import type { Content } from "./types";
+import type { Content, Prompt } from "./types";
 import { Button, Dialog, ErrorBox, Labelled, field, visible } from "./ui";
-
-interface Prompt {
-  server: string;
-  name: string;
-  title?: string;
-  description?: string;
-  arguments?: { name: string; description?: string; required?: boolean }[];
-}
 
 export interface Commands {
   open: boolean;

@@ -4,24 +4,13 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { get, request } from "./api";
-import { DiffView, type Edited } from "./diff";
+import { DiffView } from "./diff";
 import { invalidate, useMe } from "./data";
-import type { ToolDetail } from "./pages/tools";
+import type { Edited, Parameter, ToolDetail, ToolEntry } from "./types";
 import { Button, Dialog, ErrorBox, Panel, field, visible } from "./ui";
 
-interface Argument {
-  name: string;
-  type: string;
-  description: string;
-  required: boolean;
-}
-
-interface Entry {
-  file: string;
-  name: string; // of the entry
-  arguments: Argument[];
-  policy: Record<string, string>; // as it is written
-}
+type Argument = Required<Parameter>;
+type Entry = Omit<ToolEntry, "arguments" | "policy"> & { arguments: Argument[]; policy: Record<string, string> };
 
 const types = ["string", "number", "integer", "boolean", "object", "array", "null"];
 const rules: { key: string; label: string; hint: string; values?: string[] }[] = [

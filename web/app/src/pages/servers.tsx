@@ -5,7 +5,7 @@ import { useState } from "react";
 import { get, post, type Page } from "../api";
 import { AddServer, RemoveServer } from "../serveredit";
 import { invalidate, useMe, useServers } from "../data";
-import type { ServerStatus } from "../types";
+import type { LogLine, ServerStatus } from "../types";
 import { Ago, Badge, Button, Dialog, Empty, ErrorBox, Json, State, To, millis, path, visible } from "../ui";
 
 export default function Servers({ name }: { name: string }) {
@@ -37,12 +37,16 @@ function Card({ server: s, whole }: { server: ServerStatus; whole: boolean }) {
   const [error, setError] = useState<unknown>();
   const [logs, setLogs] = useState(false);
   const [removing, setRemoving] = useState(false);
+  const [signIn, setSignIn] = useState("");
   const act = async (what: string) => {
     setBusy(what);
     setError(undefined);
     try {
       const r = await post<{ url?: string }>(`/api/v1/servers/${encodeURIComponent(s.name)}/${what}`);
-      if (what === "login" && r.url) window.open(r.url, "_blank", "noopener,noreferrer");
+      if (what === "login" && r.url && /^https?:/.test(r.url)) {
+        setSignIn(r.url); // browsers may keep the page from opening another
+        window.open(r.url, "_blank", "noopener,noreferrer");
+      }
       invalidate(["servers", "tools"]);
     } catch (e) {
       setError(e);
@@ -73,6 +77,7 @@ function Card({ server: s, whole }: { server: ServerStatus; whole: boolean }) {
           </p>
         )}
         {s.phases && s.phases.length > 0 && <Phases phases={s.phases} />}
+        {signIn && s.state.startsWith("auth") && <p role="status" className="text-sm">Go on in the page that has opened, or <a className="text-accent underline" href={signIn} target="_blank" rel="noopener noreferrer">sign in here</a>, with a browser on the machine of tenon serve.</p>}
         {error !== undefined && <ErrorBox error={error} />}
       </div>
       {owner && (
@@ -100,12 +105,6 @@ function Phases({ phases }: { phases: { name: string; duration_ms: number }[] })
       <p className="text-xs text-dim">{phases.map((p) => `${p.name} ${millis(p.duration_ms)}`).join(" · ")}</p>
     </div>
   );
-}
-
-interface LogLine {
-  time: string;
-  kind: string;
-  text: string;
 }
 
 function Logs({ name }: { name: string }) {

@@ -6,6 +6,7 @@ import { useState } from "react";
 import { get, post, setToken, type Page } from "../api";
 import { cache, invalidate, useMe, useModels } from "../data";
 import { toggleTheme } from "../palette";
+import type { Grant } from "../types";
 import { Ago, Button, Empty, ErrorBox, Json, Panel, millis, visible } from "../ui";
 
 export default function Settings() {
@@ -51,13 +52,6 @@ function Models() {
   );
 }
 
-interface Grant {
-  server: string;
-  remote_name: string;
-  by: string;
-  created: string;
-}
-
 function Grants() {
   const list = useQuery({ queryKey: ["approvals", "grants"], queryFn: () => get<Page<Grant>>("/api/v1/grants") });
   const [error, setError] = useState<unknown>();
@@ -68,9 +62,9 @@ function Grants() {
       {list.data?.items.length === 0 && <p className="p-3 text-sm text-dim">None.</p>}
       <ul className="divide-y divide-line">
         {(list.data?.items ?? []).map((g) => (
-          <li key={`${g.server} ${g.remote_name}`} className="flex items-center gap-2 px-3 py-1.5 text-sm">
-            <span className="font-mono text-xs">{visible(`${g.server}.${g.remote_name}`)}</span><span className="text-xs text-dim">by {visible(g.by)}, <Ago time={g.created} /></span>
-            <Button tone="danger" className="ml-auto" onClick={() => post("/api/v1/grants/revoke", { server: g.server, remote_name: g.remote_name }).then(() => invalidate(["approvals"]), setError)}>Take back</Button>
+          <li key={`${g.server} ${g.remote}`} className="flex items-center gap-2 px-3 py-1.5 text-sm">
+            <span className="font-mono text-xs">{visible(`${g.server}.${g.remote}`)}</span><span className="text-xs text-dim">by {visible(g.by ?? "")}, <Ago time={g.created} /></span>
+            <Button tone="danger" className="ml-auto" onClick={() => post("/api/v1/grants/revoke", { server: g.server, remote_name: g.remote }).then(() => invalidate(["approvals"]), setError)}>Take back</Button>
           </li>
         ))}
       </ul>

@@ -13,7 +13,7 @@ import { useRun } from "../run";
 import { usePlace } from "../router";
 import { initial, problems as problemsOf, shapeOf } from "../schema";
 import { ToolEditor } from "../tooledit";
-import type { Run, Tool } from "../types";
+import type { Run, ToolDetail } from "../types";
 import { Badge, Button, Copy, Empty, ErrorBox, Json, LongText, Panel, State, To, count, cx, field, path, visible } from "../ui";
 
 export default function Tools({ name }: { name: string }) {
@@ -72,13 +72,6 @@ function List({ current }: { current: string }) {
       </div>
     </>
   );
-}
-
-export interface ToolDetail extends Tool {
-  offered: boolean;
-  reason?: string;
-  arguments: { name: string; type?: string; description?: string; required?: boolean }[];
-  steps: { step: string; field: string; before: string; after: string }[];
 }
 
 function Detail({ name }: { name: string }) {

@@ -1,0 +1,587 @@
+// Made from httpapi/openapi.json by types.mjs; do not edit.
+
+/** An error (RFC 9457). */
+export type Problem = {
+  type: string;
+  title: string;
+  status: number;
+  /** what failed, where, why, and what to do */
+  detail: string;
+  /** the code of the error */
+  code: string;
+  data?: unknown;
+};
+
+export type Health = {
+  status: string;
+  version: string;
+};
+
+export type Ready = {
+  /** ok or unavailable */
+  status: string;
+  /** ok or error */
+  store: string;
+  servers: Record<string, number>;
+};
+
+export type Me = {
+  principal: string;
+  /** may switch servers and read the configuration */
+  owner: boolean;
+  version: string;
+  project?: string;
+  apis: string[];
+};
+
+export type RunState = "working" | "input_required" | "completed" | "failed" | "cancelled";
+
+export type Waiting = {
+  step: string;
+  since: string;
+  expires?: string;
+  data?: unknown;
+};
+
+export type Run = {
+  id: string;
+  session: string;
+  principal?: string;
+  /** the run that called this one */
+  caller?: string;
+  /** the run whose conversation this one continues */
+  parent?: string;
+  parent_seq?: number;
+  core: string;
+  agent?: string;
+  model?: string;
+  title?: string;
+  state: RunState;
+  stop_reason?: string;
+  /** the number of the last event */
+  seq: number;
+  created: string;
+  updated: string;
+  waiting?: Waiting[];
+  imported?: boolean;
+};
+
+export type StartRequest = {
+  question: string;
+  agent?: string;
+  /** to continue: its id, or -1 for the last one */
+  session?: string;
+  /** ask in a fork of the session */
+  fork?: boolean;
+  /** an entry of models, or provider/name */
+  model?: string;
+  no_tools?: boolean;
+  /** auto, any, none or a tool's name */
+  tool_choice?: string;
+  groups?: string[];
+  state?: string;
+  max_turns?: number;
+  mode?: "native" | "react" | "";
+  /** allows beforehand what would ask; the value is who the journal names */
+  yes?: string;
+};
+
+export type ServerProblem = {
+  server?: string;
+  code: string;
+  message: string;
+};
+
+export type StartResponse = {
+  run: Run;
+  problems?: ServerProblem[];
+};
+
+export type Usage = {
+  input_tokens: number;
+  output_tokens: number;
+  cache_read_tokens?: number;
+  cache_write_tokens?: number;
+  reasoning_tokens?: number;
+};
+
+export type CallRecord = {
+  run: string;
+  step: string;
+  id?: string;
+  kind: string;
+  name: string;
+  server?: string;
+  remote_name?: string;
+  args?: unknown;
+  decision?: string;
+  decided_by?: string;
+  reason?: string;
+  /** open, result, unknown, denied, invalid, failed */
+  outcome: string;
+  success: boolean;
+  error?: string;
+  result?: unknown;
+  duration_ms: number;
+};
+
+export type Step = {
+  step?: string;
+  kind: string;
+  name?: string;
+  start_ms: number;
+  duration_ms: number;
+  outcome: string;
+  error?: string;
+};
+
+export type RunInfo = {
+  run: string;
+  session: string;
+  state: RunState;
+  stop_reason?: string;
+  answer: string;
+  turns: number;
+  tool_calls: CallRecord[];
+  usage: Usage;
+  /** US dollars; null: no price is known */
+  cost: unknown;
+  error?: unknown;
+  waiting?: Waiting[];
+  model?: string;
+  agent?: string;
+  steps: Step[];
+};
+
+export type Event = {
+  run: string;
+  seq: number;
+  time: string;
+  step?: string;
+  kind: string;
+  attempt?: number;
+  data?: unknown;
+};
+
+export type Message = {
+  role: string;
+  parts: {
+    type: string;
+  }[];
+  n?: number;
+  run?: string;
+  seq?: number;
+  time?: string;
+};
+
+export type CancelRequest = {
+  reason?: string;
+};
+
+export type SteerRequest = {
+  text: string;
+};
+
+export type SteerResponse = {
+  run: string;
+  seq: number;
+};
+
+export type DecideRequest = {
+  /** needed for runs/{id}/decide */
+  step?: string;
+  verdict: "allow" | "deny";
+  reason?: string;
+  arguments?: unknown;
+  remember?: "" | "session" | "always";
+};
+
+export type Decided = {
+  /** false: somebody else decided first */
+  mine: boolean;
+  won: {
+    verdict?: string;
+    by?: string;
+    reason?: string;
+  };
+  run: Run;
+};
+
+export type Session = {
+  id: string;
+  title?: string;
+  agent?: string;
+  principal?: string;
+  parent?: string;
+  head?: string;
+  head_seq?: number;
+  runs: number;
+  created: string;
+  updated: string;
+};
+
+export type SessionInfo = Session & {
+  run_list: Run[];
+};
+
+export type RenameRequest = {
+  title: string;
+};
+
+export type ForkRequest = {
+  /** the last message that both have: its number, or RUN or RUN:SEQ */
+  at?: string;
+  title?: string;
+};
+
+export type ForkResponse = {
+  session: Session;
+  at: number;
+};
+
+export type CompactRequest = {
+  model?: string;
+};
+
+export type Found = {
+  session: string;
+  run: string;
+  seq?: number;
+  role?: string;
+  snippet?: string;
+  title: string;
+  time: string;
+  n?: number;
+};
+
+export type Approval = {
+  /** RUN/STEP; in a path the slash is %2F */
+  id: string;
+  run: string;
+  step: string;
+  session: string;
+  title?: string;
+  expires?: string;
+  kind: "approval" | "input" | "limit" | "sampling";
+  name: string;
+  server: string;
+  remote_name: string;
+  arguments?: unknown;
+  reason?: string;
+  /** what the server asks for, by key */
+  requests?: Record<string, {
+    method?: string;
+    params?: Record<string, unknown>;
+  }>;
+  /** the call is under way and waits for the answer */
+  live?: boolean;
+};
+
+export type Grant = {
+  principal: string;
+  server: string;
+  remote: string;
+  by?: string;
+  created: string;
+};
+
+export type RevokeRequest = {
+  server: string;
+  remote_name: string;
+};
+
+export type Server = {
+  name: string;
+  title?: string;
+  transport: string;
+  found?: string;
+  deprecated?: boolean;
+  target: string;
+  state: "disabled" | "cold" | "starting" | "ready" | "degraded" | "backoff" | "auth_required" | "failed" | "closed";
+  since?: string;
+  protocol?: string;
+  server?: string;
+  /** -1: not asked yet */
+  tools: number;
+  starts: number;
+  restarts: number;
+  retry_at?: string;
+  cached?: string;
+  error?: Failure;
+  phases?: {
+    name: string;
+    duration_ms: number;
+  }[];
+};
+
+export type LogLine = {
+  time: string;
+  kind: string;
+  text: string;
+};
+
+export type LoginResponse = {
+  url: string;
+};
+
+export type Tool = {
+  server: string;
+  remote_name: string;
+  name: string;
+  title?: string;
+  description?: string;
+  input_schema?: unknown;
+  output_schema?: unknown;
+  /** hints of the server */
+  annotations?: {
+    title?: string;
+    read_only?: boolean;
+    destructive?: boolean;
+    idempotent?: boolean;
+    open_world?: boolean;
+  };
+  tokens: number;
+};
+
+export type ToolDetail = Tool & {
+  offered: boolean;
+  /** why it is withheld */
+  reason?: string;
+  arguments: unknown[];
+  steps: {
+    step: string;
+    field: string;
+    before: string;
+    after: string;
+  }[];
+};
+
+export type CallRequest = {
+  arguments?: Record<string, unknown>;
+  /** answer at once with the run */
+  detach?: boolean;
+};
+
+export type CallResponse = {
+  run: Run;
+  result?: unknown;
+};
+
+export type Prompt = {
+  server: string;
+  name: string;
+  title?: string;
+  description?: string;
+  arguments?: {
+    name: string;
+    title?: string;
+    description?: string;
+    required?: boolean;
+  }[];
+};
+
+export type PromptRequest = {
+  server: string;
+  name: string;
+  arguments?: Record<string, string>;
+};
+
+export type Resource = {
+  server: string;
+  uri?: string;
+  uriTemplate?: string;
+  name: string;
+  description?: string;
+  mimeType?: string;
+};
+
+export type ReadRequest = {
+  server: string;
+  uri: string;
+};
+
+/** a block of MCP */
+export type Content = {
+  type: string;
+  text?: string;
+  data?: string;
+  mimeType?: string;
+  uri?: string;
+  name?: string;
+  title?: string;
+  description?: string;
+  resource?: {
+    uri: string;
+    mimeType?: string;
+    text?: string;
+    blob?: string;
+  };
+};
+
+export type Agent = {
+  name: string;
+  description?: string;
+  model?: string;
+  mode?: string;
+};
+
+export type Model = {
+  name: string;
+  from: string;
+  default: boolean;
+  provider?: string;
+  model?: string;
+  api?: string;
+  takes: string[];
+  price: unknown;
+};
+
+export type TestModelRequest = {
+  name: string;
+};
+
+export type ModelTest = {
+  name: string;
+  ok: boolean;
+};
+
+export type Stat = {
+  name: string;
+  /** with per: the beginning of the hour or day */
+  at?: string;
+  server?: string;
+  remote_name?: string;
+  title?: string;
+  runs?: number;
+  model_calls?: number;
+  calls: number;
+  errors: number;
+  denied: number;
+  cached: number;
+  unknown: number;
+  p50_ms: number;
+  p95_ms: number;
+  p99_ms: number;
+  bytes: number;
+  input_tokens: number;
+  output_tokens: number;
+  /** US dollars, as far as prices are known */
+  cost: number;
+};
+
+export type Config = {
+  file?: string;
+  values: {
+    path: string;
+    value: string;
+    origin: string;
+  }[];
+};
+
+/** An error of the researchai API. */
+export type Error = {
+  error: string;
+};
+
+export type ChatRequest = {
+  message: string;
+  model?: string;
+  format?: "PLAIN_TEXT" | "JSON" | "XML" | "";
+  sessionId?: string;
+  temperature?: number;
+  maxTokens?: number;
+};
+
+export type ChatResponse = {
+  response: string;
+  sessionId: string;
+  tokensUsed: number;
+  tokenDetails: {
+    inputTokens?: number;
+    outputTokens?: number;
+    totalTokens?: number;
+    estimatedInputTokens?: number;
+    estimatedOutputTokens?: number;
+    estimatedTotalTokens?: number;
+  };
+};
+
+export type ChatServer = {
+  id: string;
+  name: string;
+  description?: string;
+  connected: boolean;
+  enabled: boolean;
+  transport: string;
+  toolsCount: number;
+  resourcesCount?: number;
+  promptsCount?: number;
+  tools?: unknown[];
+};
+
+export type ChatDone = {
+  success: boolean;
+  message: string;
+};
+
+export type OpenAIError = {
+  error: {
+    message: string;
+    type: string;
+    param?: unknown;
+    code?: string;
+  };
+};
+
+export type Object = Record<string, unknown>;
+
+export type Changes = {
+  topics: ("runs" | "sessions" | "approvals" | "servers" | "tools" | "prompts")[];
+};
+
+export type ToolEntry = {
+  file: string;
+  /** of the entry; the one that it would get where there is none */
+  name: string;
+  exists: boolean;
+  arguments: {
+    name: string;
+    type?: string;
+    description?: string;
+    required?: boolean;
+  }[];
+  /** as it is written; a dot leads into a map */
+  policy: Record<string, string>;
+};
+
+export type ToolEntryRequest = {
+  /** all of them */
+  arguments: {
+    name: string;
+    type?: string;
+    description?: string;
+    required?: boolean;
+  }[];
+  /** the rules that change; null or an empty text removes one */
+  policy?: Record<string, string | number | null>;
+  /** only say what would be written */
+  dry_run?: boolean;
+};
+
+export type ServerEntryRequest = {
+  /** as an object of mcpServers in .mcp.json */
+  entry: Record<string, unknown>;
+  dry_run?: boolean;
+};
+
+export type Edited = {
+  file: string;
+  before: string;
+  after: string;
+  written: boolean;
+};
+
+export type Failure = {
+  code: string;
+  message: string;
+};
