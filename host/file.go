@@ -62,6 +62,13 @@ func filePart(path string, most int64) (tenon.Part, int64, error) {
 	case len(data) == 0:
 		return tenon.Part{}, 0, tenon.Errorf(tenon.CodeInvalid, "file %s is empty", path)
 	}
+	part, err := FilePart(name, data)
+	return part, int64(len(data)), err
+}
+
+// FilePart makes a part of a question of what a file holds, as [FileParts] does. Errors:
+// too_large, invalid.
+func FilePart(name string, data []byte) (tenon.Part, error) {
 	kind := kindOfFile(name, data)
 	part := tenon.Part{MimeType: kind, Data: base64.StdEncoding.EncodeToString(data)}
 	switch {
@@ -71,13 +78,13 @@ func filePart(path string, most int64) (tenon.Part, int64, error) {
 		part.Type, part.Text = tenon.PartFile, name
 	case utf8.Valid(data) && !strings.ContainsRune(string(data), 0):
 		if len(data) > maxText {
-			return part, 0, tenon.Errorf(tenon.CodeTooLarge, "file %s is a text of more than %d MiB, which no model takes", path, maxText>>20)
+			return part, tenon.Errorf(tenon.CodeTooLarge, "file %s is a text of more than %d MiB, which no model takes", name, maxText>>20)
 		}
-		return tenon.Part{Type: tenon.PartText, Text: fmt.Sprintf("File %s:\n\n%s", tenon.Visible(name), data)}, int64(len(data)), nil
+		return tenon.Part{Type: tenon.PartText, Text: fmt.Sprintf("File %s:\n\n%s", tenon.Visible(name), data)}, nil
 	default:
-		return part, 0, tenon.Errorf(tenon.CodeInvalid, "file %s (%s) is no picture, PDF document, sound or text in UTF-8, so no model would take it", path, kind)
+		return part, tenon.Errorf(tenon.CodeInvalid, "file %s (%s) is no picture, PDF document, sound or text in UTF-8, so no model would take it", name, kind)
 	}
-	return part, int64(len(data)), nil
+	return part, nil
 }
 
 // kindOfFile says what a file holds, by its bytes, and where these do not tell, by its

@@ -247,6 +247,13 @@ func TestDocumentTellsTheTruth(t *testing.T) {
 	}
 	vars["{name}"] = "pass"
 	ask("GET", "/api/v1/tools", "?search=pass", "", 200)
+	ask("GET", "/api/v1/lint", "", "", 200)
+	ask("GET", "/api/v1/lint", "?provider=openai&tool=pass", "", 200)
+	ask("GET", "/api/v1/lint", "?provider=nobody", "", 404)
+	ask("POST", "/api/v1/runs", "", `{"question":"open","files":[{"name":"a.txt","data":"aGVsbG8="}]}`, 202)
+	ask("POST", "/api/v1/runs", "", `{"question":"open","files":[{"name":"a.bin","data":"AAEC"}]}`, 400)
+	ask("POST", "/api/v1/runs", "", `{"question":"open","files":[{"name":"","data":""}]}`, 400)
+	ask("POST", "/api/v1/runs", "", `{"question":"open","resources":[{"server":"none","uri":"x"}]}`, 404)
 	ask("GET", "/api/v1/tools/{name}", "", "", 200)
 	ask("POST", "/api/v1/tools/{name}/call", "", `{"arguments":{}}`, 200)
 	ask("POST", "/api/v1/tools/{name}/call", "", `{"detach":true}`, 202)

@@ -63,6 +63,7 @@ func routes() []route {
 		{get, "/tools", (*call).tools, false, false},
 		{get, "/tools/{name}", (*call).tool, false, false},
 		{post, "/tools/{name}/call", (*call).callTool, false, false},
+		{get, "/lint", (*call).lint, false, false},
 		{get, "/prompts", (*call).prompts, false, false},
 		{post, "/prompts/get", (*call).prompt, false, false},
 		{get, "/resources", (*call).resources, false, false},

@@ -28,6 +28,10 @@ type StartRequest struct {
 	State        string          `json:"state,omitempty"` // in which the agent begins
 	MaxTurns     int             `json:"max_turns,omitempty"`
 	Mode         string          `json:"mode,omitempty"` // native or react; empty: the agent's
+	// Files and Resources belong to the question: pictures, PDF documents, sounds and
+	// texts, and what servers have to read.
+	Files     []FileInput   `json:"files,omitempty"`
+	Resources []ReadRequest `json:"resources,omitempty"`
 	// Yes allows beforehand every tool call that would ask; the value is who the
 	// journal names.
 	Yes string `json:"yes,omitempty"`
@@ -100,6 +104,11 @@ func (c *call) start() error {
 	}
 	question := host.Question{Text: q.Question, Agent: q.Agent, Session: q.Session, Fork: q.Fork,
 		Model: q.Model, NoTools: q.NoTools, Output: q.OutputSchema, ToolChoice: q.ToolChoice, Groups: q.Groups, State: q.State, MaxTurns: q.MaxTurns, Mode: q.Mode, Grant: q.Yes}
+	files, err := c.attached(q.Files, q.Resources)
+	if err != nil {
+		return err
+	}
+	question.Files = files
 	run, problems, again, err := c.ask(key, question)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
@@ -92,6 +93,27 @@ func (c *call) tool() error {
 	}
 	d.Steps = append(d.Steps, snapshot.Explain(d.Server, d.Remote)...)
 	return c.answer(http.StatusOK, d)
+}
+
+// lint says what is worth knowing of the tools before a model does: as every provider
+// would see them, or with ?provider= as one of them.
+func (c *call) lint() error {
+	providers := catalog.Providers()
+	if p := c.req.URL.Query().Get("provider"); p != "" {
+		if !slices.Contains(providers, p) {
+			return tenon.Errorf(tenon.CodeNotFound, "there are no rules for the provider '%s'; values: %s", p, strings.Join(providers, ", "))
+		}
+		providers = []string{p}
+	}
+	snapshot, _, err := c.h.Tools(c.ctx())
+	if err != nil {
+		return err
+	}
+	found := snapshot.Lint(providers)
+	if tool := c.req.URL.Query().Get("tool"); tool != "" {
+		found = slices.DeleteFunc(found, func(f catalog.Finding) bool { return f.Tool != tool && f.Server+"."+f.Tool != tool })
+	}
+	return c.answer(http.StatusOK, items(found))
 }
 
 // CallRequest is the body of POST /api/v1/tools/{name}/call; it may be missing.

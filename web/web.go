@@ -18,10 +18,13 @@ import (
 	"bytes"
 	"compress/gzip"
 	"embed"
+	"errors"
+	"fmt"
 	"io/fs"
 	"mime"
 	"net/http"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -141,6 +144,29 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	_, _ = w.Write(body) // a browser that has gone needs no answer
+}
+
+// named are the files that a page names.
+var named = regexp.MustCompile(`(?:src|href)="([^"]+)"`)
+
+// FirstPage returns how many bytes a browser reads for the first page, compressed: the
+// page and every file that it names. Error: it names one that is not here.
+func (h *Handler) FirstPage() (int, error) {
+	page := h.files["/index.html"]
+	if page == nil {
+		return 0, errors.New("there is no index.html")
+	}
+	page.once.Do(page.pack)
+	total := len(page.packed)
+	for _, m := range named.FindAllSubmatch(page.plain, -1) {
+		f := h.files[string(m[1])]
+		if f == nil {
+			return 0, fmt.Errorf("index.html names %s, which is not here", m[1])
+		}
+		f.once.Do(f.pack)
+		total += len(f.packed)
+	}
+	return total, nil
 }
 
 func (f *file) pack() {

@@ -59,6 +59,10 @@ var rows = []goal{
 	{"SSE.followers", "<=", 128},
 	{"TG-7", "<=", 2.0},
 	{"HD-SC-002", "<=", 10},
+	{"WB.bundle", "<=", 350},
+	{"WB.chat", "<=", 100},
+	{"WB.run", "<=", 100},
+	{"WB.tools", "<=", 100},
 }
 
 // goalOf returns the goal of a figure, if it has one.

@@ -40,6 +40,7 @@ func measures() []measure {
 		{"TG-7", measureTG7},
 		{"HD-SC-002", measureSC002},
 		{"P13", measureP13},
+		{"WB", measureWB},
 	}
 }
 

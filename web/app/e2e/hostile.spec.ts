@@ -274,6 +274,16 @@ test("B12 prompts, resources, the palette, searches, statistics, settings, error
   await g.page.getByRole("button", { name: "Take the prompt" }).click();
   await expect(g.page.getByLabel("Question")).toHaveValue(/P000/);
   await g.page.getByLabel("Question").fill("");
+  await g.page.getByRole("button", { name: "Attach a resource" }).click();
+  const resources = new Set<string>();
+  for (let n = 0; n < 30; n++) {
+    await g.page.getByLabel("Filter resources").fill(`P${pad(n).slice(1)}`);
+    await expect(g.page.getByRole("list", { name: "Resources" }).getByRole("button")).toHaveCount(10);
+    for (const m of await g.look("dialog")) resources.add(m);
+  }
+  expect(missing(resources)).toEqual([]);
+  await g.page.getByRole("list", { name: "Resources" }).getByRole("button").first().click();
+  await g.look("main");
   await g.page.keyboard.press("Control+k");
   for (const words of ["names P0", "names P1", "names P2", "session", "number"]) {
     await g.page.getByRole("combobox", { name: "What to go to" }).fill(words);

@@ -84,6 +84,13 @@ export type StartRequest = {
   mode?: "native" | "react" | "";
   /** allows beforehand what would ask; the value is who the journal names */
   yes?: string;
+  /** that belong to the question: pictures, PDF documents, sounds, texts */
+  files?: {
+    name: string;
+    data: string;
+  }[];
+  /** of servers, that belong to the question */
+  resources?: ReadRequest[];
 };
 
 export type ServerProblem = {
@@ -205,6 +212,10 @@ export type Decided = {
     reason?: string;
   };
   run: Run;
+  /** of the event that decided: decision, answer, expired */
+  kind: string;
+  /** of that event */
+  time: string;
 };
 
 export type Session = {
@@ -583,5 +594,18 @@ export type Edited = {
 
 export type Failure = {
   code: string;
+  message: string;
+};
+
+/** something about a tool that is worth knowing before a model does */
+export type Finding = {
+  level: "error" | "warn" | "info";
+  /** absent: every one */
+  provider?: string;
+  /** absent: the whole list */
+  server?: string;
+  tool?: string;
+  /** JSON pointer into the schema */
+  pointer?: string;
   message: string;
 };

@@ -19,9 +19,11 @@ interface Props {
   times: number[]; // seconds since the epoch, ascending
   lines: Line[]; // at most mostLines
   say: (v: number) => string;
+  /** A value holds for the whole of its hour or day: a sum, not a point. */
+  stepped?: boolean;
 }
 
-export default function Chart({ title, times, lines, say }: Props) {
+export default function Chart({ title, times, lines, say, stepped }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const theme = useTheme();
   useLayoutEffect(() => {
@@ -32,7 +34,7 @@ export default function Chart({ title, times, lines, say }: Props) {
       {
         width: b.clientWidth || 600,
         height: 240,
-        series: [{}, ...lines.map((l, i) => ({ label: l.label, stroke: strokes[i], dash: dashes[i], width: 2, points: { show: times.length < 60, size: 5 }, value: (_: uPlot, v: number | null) => (v === null ? "" : say(v)) }))],
+        series: [{}, ...lines.map((l, i) => ({ label: l.label, stroke: strokes[i], dash: dashes[i], width: 2, points: { show: !stepped && times.length < 60, size: 5 }, ...(stepped ? { paths: uPlot.paths.stepped!({ align: 1 }) } : {}), value: (_: uPlot, v: number | null) => (v === null ? "" : say(v)) }))],
         axes: [axis, { ...axis, size: 64, values: (_: uPlot, all: number[]) => all.map(say) }],
         scales: { y: { range: (_: uPlot, __: number, max: number) => [0, max > 0 ? max * 1.08 : 1] } },
         legend: { live: true },
@@ -46,7 +48,7 @@ export default function Chart({ title, times, lines, say }: Props) {
       o.disconnect();
       plot.destroy();
     };
-  }, [times, lines, say, theme]);
+  }, [times, lines, say, stepped, theme]);
   return <div ref={box} role="img" aria-label={title} className="overflow-hidden text-xs" />;
 }
 

@@ -88,8 +88,8 @@ function Editor({ tool, entry, onClose }: { tool: ToolDetail; entry: Entry; onCl
           {args.map((a, i) => (
             <div key={i} className="rounded-md border border-line p-2" role="group" aria-label={`Argument ${i + 1}`}>
               <div className="flex flex-wrap gap-2">
-                <input aria-label="Name" placeholder="name" className={`${field} w-40 font-mono text-xs`} value={a.name} aria-invalid={!!problems[i]} onChange={(e) => change(i, { name: e.target.value })} />
-                <select aria-label="Type" className={`${field} w-28`} value={a.type} onChange={(e) => change(i, { type: e.target.value })}>{types.map((t) => <option key={t}>{t}</option>)}</select>
+                <input aria-label="Name" placeholder="name" className={`${field} w-40! font-mono text-xs`} value={a.name} aria-invalid={!!problems[i]} onChange={(e) => change(i, { name: e.target.value })} />
+                <select aria-label="Type" className={`${field} w-28!`} value={a.type} onChange={(e) => change(i, { type: e.target.value })}>{types.map((t) => <option key={t}>{t}</option>)}</select>
                 <label className="flex items-center gap-1 text-sm"><input type="checkbox" checked={a.required} onChange={(e) => change(i, { required: e.target.checked })} /> required</label>
                 <Button tone="quiet" className="ml-auto" aria-label={`Remove argument ${a.name || i + 1}`} onClick={() => { setPlan(undefined); setArgs(args.filter((_, n) => n !== i)); }}>Remove</Button>
               </div>

@@ -3,7 +3,7 @@
 
 import type * as api from "./api.gen";
 
-export type { Agent, Content, Edited, Found, Grant, LogLine, Me, Model, Problem, Prompt, Resource, RunState, ServerProblem, Session, Stat, ToolEntry, Usage } from "./api.gen";
+export type { Agent, Content, Edited, Finding, Found, Grant, LogLine, Me, Model, Problem, Prompt, Resource, RunState, ServerProblem, Session, Stat, ToolEntry, Usage } from "./api.gen";
 
 export type ApiError = api.Failure;
 export type ServerStatus = api.Server;

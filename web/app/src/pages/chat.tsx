@@ -4,6 +4,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { get, post, request, type Page } from "../api";
+import { AttachButtons, type Attached, Attachments, nothing, toRequest } from "../attach";
 import { Block } from "../callcard";
 import { invalidate, useAgents, useModels, useSession, useSessions } from "../data";
 import { Markdown } from "../markdown";
@@ -213,6 +214,7 @@ function Composer({ session, run, working }: { session: string; run?: Run; worki
   const [model, setModel] = useState("");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
+  const [attached, setAttached] = useState<Attached>(nothing);
   const [missing, setMissing] = useState<{ server?: string; message: string }[]>([]);
   const box = useRef<HTMLTextAreaElement>(null);
   const prompts = usePromptCommands(text);
@@ -233,13 +235,14 @@ function Composer({ session, run, working }: { session: string; run?: Run; worki
         await post(`/api/v1/runs/${encodeURIComponent(run.id)}/steer`, { text: question });
       } else {
         const started = await post<{ run: Run; problems?: { server?: string; message: string }[] }>("/api/v1/runs",
-          { question, ...(session ? { session } : {}), ...(agent ? { agent } : {}), ...(model ? { model } : {}) }, { "Idempotency-Key": crypto.randomUUID() });
+          { question, ...(session ? { session } : {}), ...(agent ? { agent } : {}), ...(model ? { model } : {}), ...(await toRequest(attached)) }, { "Idempotency-Key": crypto.randomUUID() });
         setMissing(started.problems ?? []);
         invalidate(["sessions", "runs"]);
         if (!session) go(path("sessions", started.run.session));
       }
       drafts.delete(session);
       setText("");
+      setAttached(nothing);
     } catch (e) {
       setError(e);
     } finally {
@@ -263,9 +266,15 @@ function Composer({ session, run, working }: { session: string; run?: Run; worki
           <p role="status" className="mb-1 text-xs text-warn">The tools of {missing.map((m) => m.server).filter(Boolean).join(", ")} are missing: {visible(missing[0]!.message)} <To to="/servers">Servers</To></p>
         )}
         <SlashMenu prompts={prompts} onText={(t) => { setText(t); box.current?.focus(); }} />
+        {!working && <Attachments value={attached} onChange={setAttached} />}
         <form className="flex items-end gap-2" onSubmit={(e) => { e.preventDefault(); void send(); }}>
           <textarea ref={box} rows={1} autoFocus aria-label={working ? "Tell the agent something while it works" : "Question"} placeholder={working ? "Tell it something while it works" : "Ask; Shift Enter for a new line"}
             className={`${field} max-h-60 resize-none py-2`} value={text} onChange={(e) => setText(e.target.value)}
+            onPaste={(e) => {
+              if (working || e.clipboardData.files.length === 0) return;
+              e.preventDefault();
+              setAttached({ ...attached, files: [...attached.files, ...e.clipboardData.files] });
+            }}
             onKeyDown={(e) => {
               if (e.key === "Enter" && !e.shiftKey && !e.nativeEvent.isComposing && !prompts.open) {
                 e.preventDefault();
@@ -278,7 +287,7 @@ function Composer({ session, run, working }: { session: string; run?: Run; worki
         {!working && (
           <div className="mt-1.5 flex flex-wrap gap-2 text-xs text-dim">
             <label className="flex items-center gap-1"><span aria-hidden>Agent</span>
-              <select aria-label="Agent" className={`${field} w-auto py-0.5 text-xs`} value={agent} onChange={(e) => setAgent(e.target.value)}>
+              <select aria-label="Agent" className={`${field} w-auto! py-0.5 text-xs`} value={agent} onChange={(e) => setAgent(e.target.value)}>
                 <option value="">{session ? "as before" : "the default one"}</option>
                 {agents.map((a) => <option key={a.name} value={a.name} title={visible(a.description ?? "")}>{visible(a.name)}</option>)}
               </select>
@@ -289,6 +298,7 @@ function Composer({ session, run, working }: { session: string; run?: Run; worki
                 {models.map((m) => <option key={m.name} value={m.name}>{visible(m.name)}</option>)}
               </select>
             </label>
+            <AttachButtons value={attached} onChange={setAttached} />
           </div>
         )}
       </div>

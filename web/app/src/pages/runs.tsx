@@ -26,7 +26,7 @@ export default function Runs() {
             </Button>
           ))}
         </div>
-        <input type="search" aria-label="Filter this page" placeholder="filter" className={`${field} ml-auto w-44`} value={words} onChange={(e) => setWords(e.target.value)} />
+        <input type="search" aria-label="Filter this page" placeholder="filter" className={`${field} ml-auto w-44!`} value={words} onChange={(e) => setWords(e.target.value)} />
       </header>
       {list.isError && <ErrorBox error={list.error} retry={() => void list.refetch()} />}
       {list.data && shown.length === 0 && <Empty>There is no such run{state === "" && words === "" ? " yet. Ask something in the chat." : "."}</Empty>}

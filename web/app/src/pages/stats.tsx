@@ -40,10 +40,10 @@ export default function Stats() {
         <div role="group" aria-label="Counted by" className="flex flex-wrap gap-1">
           {kinds.map(([k, title]) => <Button key={k} tone="quiet" aria-pressed={k === by} className={cx("text-xs", k === by && "bg-accent-ground text-accent")} onClick={() => setBy(k)}>{title}</Button>)}
         </div>
-        <select aria-label="Since" className={`${field} ml-auto w-auto`} value={span} onChange={(e) => setSpan(Number(e.target.value))}>
+        <select aria-label="Since" className={`${field} ml-auto w-auto!`} value={span} onChange={(e) => setSpan(Number(e.target.value))}>
           {spans.map(([, , title], i) => <option key={title} value={i}>{title}</option>)}
         </select>
-        <select aria-label="Figure" className={`${field} w-auto`} value={figure} onChange={(e) => setFigure(e.target.value as Key)}>
+        <select aria-label="Figure" className={`${field} w-auto!`} value={figure} onChange={(e) => setFigure(e.target.value as Key)}>
           {figures.map(([k, title]) => <option key={k} value={k}>{title}</option>)}
         </select>
       </header>
@@ -62,7 +62,7 @@ export default function Stats() {
           </dl>
           <section aria-label={`${name} over time`} className="rounded-lg border border-line bg-panel p-3">
             <h2 className="mb-1 text-sm font-semibold">{name} in each {per}</h2>
-            <Chart title={`${name} in each ${per}, by ${by}: ${lines.map((l) => l.label).join(", ")}`} times={times} lines={lines} say={say[figure]} />
+            <Chart title={`${name} in each ${per}, by ${by}: ${lines.map((l) => l.label).join(", ")}`} times={times} lines={lines} say={say[figure]} stepped={figure !== "p50_ms" && figure !== "p95_ms"} />
           </section>
           <Totals items={items} by={by} figure={figure} onFigure={setFigure} />
         </>
@@ -71,14 +71,14 @@ export default function Stats() {
   );
 }
 
-/** The lines of those that have most of a figure, with a value for every hour or day between the first and the last. */
+/** The lines of those that have most of a figure, with a value for every hour or day up to now. */
 function series(stats: Stat[], items: Stat[], figure: Key, per: "hour" | "day"): { times: number[]; lines: Line[] } {
   const step = per === "hour" ? 3600 : 86_400;
   const at = (s: Stat) => Math.floor(Date.parse(s.at ?? "") / 1000);
   const begun = stats.map(at).filter((t) => !Number.isNaN(t));
   if (begun.length === 0) return { times: [], lines: [] };
-  const first = begun.reduce((a, b) => Math.min(a, b)) - step;
   const last = Math.max(begun.reduce((a, b) => Math.max(a, b)), Math.floor(Date.now() / 1000 / step) * step);
+  const first = Math.min(begun.reduce((a, b) => Math.min(a, b)), last - (per === "hour" ? 23 : 6) * step); // a picture needs some width
   const times = Array.from({ length: Math.min(2000, (last - first) / step + 1) }, (_, i) => first + i * step);
   const timed = figure === "p50_ms" || figure === "p95_ms";
   const lines = items.slice(0, mostLines).map((s): Line => {

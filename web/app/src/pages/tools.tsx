@@ -9,6 +9,7 @@ import { ApprovalCard, Risk } from "../approval";
 import { Result } from "../callcard";
 import { useApprovals, useTools } from "../data";
 import { JsonInput, SchemaForm } from "../form";
+import { Lint } from "../lint";
 import { useRun } from "../run";
 import { usePlace } from "../router";
 import { initial, problems as problemsOf, shapeOf } from "../schema";
@@ -93,6 +94,7 @@ function Detail({ name }: { name: string }) {
       {t.description && <p className="text-sm whitespace-pre-wrap break-words">{visible(t.description)}</p>}
       {t.offered && <TryIt tool={t} />}
       <ToolEditor tool={t} />
+      <Lint tool={t} />
       <Panel title="What the model is told"><div className="p-3"><Json value={{ name: t.name, description: t.description, input_schema: t.input_schema }} /></div></Panel>
       {t.steps.length > 0 && (
         <Panel title="How it came to be so">
@@ -165,7 +167,7 @@ function TryIt({ tool }: { tool: ToolDetail }) {
       actions={
         <>
           {history.length > 0 && (
-            <select aria-label="Values from before" className={`${field} w-auto py-0.5 text-xs`} value="" onChange={(e) => { setValue(history[Number(e.target.value)]); setForm(form + 1); }}>
+            <select aria-label="Values from before" className={`${field} w-auto! py-0.5 text-xs`} value="" onChange={(e) => { setValue(history[Number(e.target.value)]); setForm(form + 1); }}>
               <option value="">from before…</option>
               {history.map((h, i) => <option key={i} value={i}>{visible(JSON.stringify(h).slice(0, 80))}</option>)}
             </select>

@@ -1,0 +1,47 @@
+package httpapi
+
+import (
+	"fmt"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
+)
+
+// maxAttached bounds what belongs to one question: files and resources.
+const maxAttached = 32
+
+// FileInput is a file that belongs to a question.
+type FileInput struct {
+	Name string `json:"name"`
+	Data []byte `json:"data"` // in base64
+}
+
+// attached makes parts of a question of files and of what servers have to read. The
+// bound of a request's body bounds the files.
+func (c *call) attached(files []FileInput, resources []ReadRequest) ([]tenon.Part, error) {
+	if n := len(files) + len(resources); n > maxAttached {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "%d files and resources; %d is the limit of one question", n, maxAttached)
+	}
+	var parts []tenon.Part
+	for i, f := range files {
+		if f.Name == "" || len(f.Data) == 0 {
+			return nil, tenon.Errorf(tenon.CodeInvalid, "files[%d] needs a name and data", i)
+		}
+		p, err := host.FilePart(f.Name, f.Data)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, p)
+	}
+	for i, r := range resources {
+		if r.Server == "" || r.URI == "" {
+			return nil, tenon.Errorf(tenon.CodeInvalid, "resources[%d] needs a server and a uri", i)
+		}
+		read, err := c.h.Attach(c.ctx(), r.Server, r.URI)
+		if err != nil {
+			return nil, fmt.Errorf("resources[%d]: %w", i, err)
+		}
+		parts = append(parts, read...)
+	}
+	return parts, nil
+}

@@ -1,0 +1,93 @@
+// What goes with a question: files of the person, resources of servers.
+
+import { useQuery } from "@tanstack/react-query";
+import { useRef, useState } from "react";
+import { get, type Page } from "./api";
+import type { Problems } from "./data";
+import type { Resource } from "./types";
+import { Button, Dialog, Empty, ErrorBox, count, field, visible } from "./ui";
+
+export interface Attached {
+  files: File[];
+  resources: { server: string; uri: string; name: string }[];
+}
+
+export const nothing: Attached = { files: [], resources: [] };
+const maxBytes = 11 << 20; // of all files, as base64 within the largest body
+
+/** What the API takes of it. Fails where it is more than a request may hold. */
+export async function toRequest(a: Attached): Promise<object> {
+  const bytes = a.files.reduce((n, f) => n + f.size, 0);
+  if (bytes > maxBytes) throw new Error(`the files have ${count(bytes)} bytes in all; a request takes ${count(maxBytes)}`);
+  const files = await Promise.all(a.files.map(async (f) => ({ name: f.name, data: await base64(f) })));
+  return { ...(files.length ? { files } : {}), ...(a.resources.length ? { resources: a.resources.map(({ server, uri }) => ({ server, uri })) } : {}) };
+}
+
+const base64 = (f: File) =>
+  new Promise<string>((resolve, reject) => {
+    const r = new FileReader();
+    r.onload = () => resolve(String(r.result).replace(/^[^,]*,/, ""));
+    r.onerror = () => reject(new Error(`${f.name} cannot be read`));
+    r.readAsDataURL(f);
+  });
+
+export function Attachments({ value, onChange }: { value: Attached; onChange: (a: Attached) => void }) {
+  if (value.files.length + value.resources.length === 0) return null;
+  return (
+    <ul aria-label="Attached" className="mb-1.5 flex flex-wrap gap-1.5">
+      {value.files.map((f, i) => <Chip key={`f${i}`} text={`${f.name}, ${count(f.size)} bytes`} onRemove={() => onChange({ ...value, files: value.files.filter((_, n) => n !== i) })} />)}
+      {value.resources.map((r, i) => <Chip key={`r${i}`} text={`${r.server}: ${r.name}`} onRemove={() => onChange({ ...value, resources: value.resources.filter((_, n) => n !== i) })} />)}
+    </ul>
+  );
+}
+
+function Chip({ text, onRemove }: { text: string; onRemove: () => void }) {
+  return (
+    <li className="flex max-w-full items-center gap-1 rounded-md bg-sunk py-0.5 pr-0.5 pl-2 text-xs">
+      <span className="truncate">{visible(text)}</span>
+      <Button tone="quiet" className="px-1 py-0 text-xs" aria-label={`Remove ${visible(text)}`} onClick={onRemove}>✕</Button>
+    </li>
+  );
+}
+
+export function AttachButtons({ value, onChange }: { value: Attached; onChange: (a: Attached) => void }) {
+  const input = useRef<HTMLInputElement>(null);
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <input ref={input} type="file" multiple hidden aria-label="Files to attach" onChange={(e) => { onChange({ ...value, files: [...value.files, ...(e.target.files ?? [])] }); e.target.value = ""; }} />
+      <Button tone="quiet" className="py-0.5 text-xs" onClick={() => input.current?.click()}>Attach files</Button>
+      <Button tone="quiet" className="py-0.5 text-xs" onClick={() => setOpen(true)}>Attach a resource</Button>
+      {open && <Resources onClose={() => setOpen(false)} onPick={(r) => { onChange({ ...value, resources: [...value.resources, r] }); setOpen(false); }} />}
+    </>
+  );
+}
+
+const most = 50;
+
+function Resources({ onClose, onPick }: { onClose: () => void; onPick: (r: Attached["resources"][number]) => void }) {
+  const list = useQuery({ queryKey: ["prompts", "resources"], queryFn: () => get<Page<Resource> & Problems>("/api/v1/resources") });
+  const [words, setWords] = useState("");
+  const all = (list.data?.items ?? []).filter((r) => r.uri);
+  const found = all.filter((r) => words.toLowerCase().split(/\s+/).every((w) => `${r.server} ${r.name} ${r.uri} ${r.description ?? ""}`.toLowerCase().includes(w)));
+  return (
+    <Dialog title="Attach a resource" onClose={onClose}>
+      <input autoFocus type="search" aria-label="Filter resources" placeholder="filter" className={field} value={words} onChange={(e) => setWords(e.target.value)} />
+      {list.isError && <ErrorBox error={list.error} />}
+      {(list.data?.problems ?? []).map((p, i) => <p key={i} className="mt-1 line-clamp-2 text-xs break-words text-warn">{visible(p.message)}</p>)}
+      <ul aria-label="Resources" className="mt-2">
+        {found.slice(0, most).map((r) => (
+          <li key={`${r.server} ${r.uri}`}>
+            <button type="button" className="w-full rounded-md px-2 py-1 text-left hover:bg-sunk focus:bg-sunk" onClick={() => onPick({ server: r.server, uri: r.uri!, name: r.name })}>
+              <span className="flex gap-2"><span className="truncate text-sm">{visible(r.name)}</span><span className="ml-auto shrink-0 text-xs text-dim">{visible(r.server)}</span></span>
+              <span className="block truncate font-mono text-xs text-dim">{visible(r.uri!)}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {found.length > most && <p className="px-2 text-xs text-dim">{found.length - most} more; filter them.</p>}
+      {list.data && found.length === 0 && <Empty>{all.length === 0 ? "No server has a resource." : "Nothing was found."}</Empty>}
+      {list.isPending && <Empty>Asking the servers…</Empty>}
+    </Dialog>
+  );
+}
