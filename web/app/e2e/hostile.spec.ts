@@ -152,7 +152,6 @@ async function ask(page: Page, agent: string, question = "Go.", rest = true): Pr
 
 for (const how of ["shows", "error", "fails"])
   test(`B12 results and model texts: ${how === "shows" ? "every kind of content" : how === "error" ? "errors of the protocol" : "errors of tools"}`, async ({ chrome }) => {
-    test.setTimeout(600_000);
     const g = await guarded(chrome, "/runs");
     const run = await ask(g.page, how === "shows" ? "default" : how, "Go.");
     expect(run.state).toBe("completed");
@@ -175,7 +174,6 @@ for (const how of ["shows", "error", "fails"])
   });
 
 test("B12 tools: names, titles, descriptions, schemas, in the list and one by one", async ({ chrome }) => {
-  test.setTimeout(600_000);
   const g = await guarded(chrome, "/tools?server=shows");
   await expect(g.page.getByText(/^300 tools/)).toBeVisible();
   const listed = new Set<string>();
@@ -200,7 +198,6 @@ test("B12 tools: names, titles, descriptions, schemas, in the list and one by on
 });
 
 test("B12 approvals: arguments of calls that wait", async ({ chrome }) => {
-  test.setTimeout(600_000);
   const g = await guarded(chrome, "/approvals");
   const seen = new Set<string>();
   const run = await ask(g.page, "waits");
@@ -226,7 +223,6 @@ test("B12 approvals: arguments of calls that wait", async ({ chrome }) => {
 });
 
 test("B12 servers: what they are called, say in their logs, and ask for", async ({ chrome }) => {
-  test.setTimeout(600_000);
   const g = await guarded(chrome, "/servers/shows");
   await g.page.getByRole("button", { name: /Connect|Restart/ }).click();
   await expect(g.page.getByText("ready").first()).toBeVisible();
@@ -250,7 +246,6 @@ test("B12 servers: what they are called, say in their logs, and ask for", async 
 });
 
 test("B12 prompts, resources, the palette, searches, statistics, settings, errors of models", async ({ chrome }) => {
-  test.setTimeout(600_000);
   const g = await guarded(chrome, "/");
   for (let n = 0; n < 10; n++) {
     const run = await ask(g.page, "broken", `number ${n}; ${turns[n]!.join(" ")}`);
