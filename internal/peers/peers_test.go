@@ -57,6 +57,7 @@ func TestPeers(t *testing.T) {
 	t.Run("TypeScript", p.testTypeScript)
 	t.Run("Supergateway", p.testSupergateway)
 	t.Run("Arrow", p.testArrow)
+	t.Run("DuckDB", p.testDuck)
 	t.Run("Tables", p.testTables)
 }
 
