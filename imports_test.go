@@ -32,6 +32,7 @@ var arrows = map[string][]string{
 	"mcp":                 {"internal/rawjson", "jsonrpc", "transport", "internal/patience"},
 	"catalog":             {"policy", "internal/rawjson"},
 	"table":               {},
+	"workflow":            {"policy", "agent", "catalog"}, // a call's life, and the request of a step
 	"servers/oauth":       {},
 	"servers/registry":    {},
 	"internal/authserver": {},
@@ -55,9 +56,9 @@ var arrows = map[string][]string{
 	"engine/local":      {"engine", "store"},
 	"engine/enginetest": {"engine"},
 
-	"config": {"agent", "catalog", "model", "model/react", "policy", "servers", "table", "internal/keyring", "internal/outbound"}, // outbound: what a private address is
+	"config": {"agent", "catalog", "model", "model/react", "policy", "servers", "table", "workflow", "internal/keyring", "internal/outbound"}, // outbound: what a private address is
 	"host": {"agent", "catalog", "config", "engine", "engine/local", "mcp", "model", "model/anthropic", "model/gemini", "model/openai",
-		"model/react", "model/script", "policy", "record", "servers", "servers/oauth", "store", "store/sqlite", "telemetry", "transport", "internal/keyring", "internal/outbound", "internal/patience"},
+		"model/react", "model/script", "policy", "record", "servers", "servers/oauth", "store", "store/sqlite", "table", "telemetry", "transport", "workflow", "internal/keyring", "internal/outbound", "internal/patience"},
 
 	"eval": {"agent", "catalog", "config", "host"},
 
@@ -68,7 +69,7 @@ var arrows = map[string][]string{
 	"internal/testserver": {"internal/rawjson", "mcp", "transport", "jsonrpc"},
 	"internal/clitest":    {},
 	"internal/localmodel": {},
-	"cmd/tenon":           {"agent", "catalog", "config", "engine", "eval", "host", "httpapi", "internal/testserver", "model", "model/script", "policy", "record", "servers", "servers/registry", "table", "telemetry", "web"},
+	"cmd/tenon":           {"agent", "catalog", "config", "engine", "eval", "host", "httpapi", "internal/testserver", "model", "model/script", "policy", "record", "servers", "servers/registry", "table", "telemetry", "web", "workflow"},
 }
 
 // homes says which package of ours may import a module of others. One module,

@@ -31,6 +31,7 @@ const (
 	KindHTTP     = "http"     // an HTTP request
 	KindPrompt   = "prompt"   // a template that a model answers
 	KindAgent    = "agent"    // another agent
+	KindWorkflow = "workflow" // a workflow file
 	KindFunction = "function" // a function of a Go program
 )
 

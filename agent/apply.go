@@ -182,7 +182,7 @@ func (s *State) applyCall(e tenon.Event) error {
 	if c == nil || c.status == settled {
 		return outOfPlace(e)
 	}
-	if e.Kind == tenon.EventStarted && c.decision.Kind == KindAgent {
+	if e.Kind == tenon.EventStarted && c.decision.delegates() {
 		c.allowance = s.share() // as the command had it
 	}
 	if err := c.apply(e); err != nil {

@@ -91,7 +91,7 @@ func (s *State) count1(c *call) {
 	key := grantKey(d.Server, d.Remote)
 	switch {
 	case s.tooDeep(c):
-		c.settle(tenon.ErrorResult(fmt.Sprintf("not run: agents may call one another %d deep; do the work yourself, or answer with what you have", s.spec.MaxDepth)))
+		c.settle(tooDeepResult(s.spec.MaxDepth))
 	case d.MaxCalls > 0 && s.called.run[key] >= d.MaxCalls:
 		c.settle(tooMany(c.tool.Name, d.MaxCalls, "run"))
 	case d.MaxSession > 0 && s.called.session[key] >= d.MaxSession:
@@ -100,6 +100,10 @@ func (s *State) count1(c *call) {
 		s.called.run[key]++
 		s.called.session[key]++
 	}
+}
+
+func tooDeepResult(most int) *tenon.Result {
+	return tenon.ErrorResult(fmt.Sprintf("not run: agents may call one another %d deep; do the work yourself, or answer with what you have", most))
 }
 
 func tooMany(name string, most int, of string) *tenon.Result {

@@ -11,7 +11,12 @@ import (
 const (
 	KindAgent   = "agent"   // another agent answers, in a run of its own, and this one goes on
 	KindHandoff = "handoff" // another agent takes over the conversation
+	// KindWorkflow is a workflow that is run in a run of its own.
+	KindWorkflow = tenon.KindWorkflow
 )
+
+// delegates reports whether the call is a run of its own.
+func (d *Decision) delegates() bool { return d.Kind == KindAgent || d.Kind == KindWorkflow }
 
 // The kinds of event and command about other agents.
 const (
@@ -35,13 +40,15 @@ const AskChild = "child"
 type ChildCommand struct {
 	Name      string            `json:"name"`             // of the tool
 	Server    string            `json:"server,omitempty"` // of the tool
-	Agent     string            `json:"agent"`            // an entry of agents, or the tool of kind prompt
+	Agent     string            `json:"agent"`            // an entry of agents, or the tool of kind prompt or workflow
 	Arguments json.RawMessage   `json:"arguments"`
 	Depth     int               `json:"depth"`
 	MaxDepth  int               `json:"max_depth"`
 	Grant     string            `json:"grant,omitempty"`
 	Grants    map[string]string `json:"grants,omitempty"`
 	Allowance Allowance         `json:"allowance,omitzero"`
+	// Inputs are the tables that a workflow gets, by the names of its ports.
+	Inputs map[string]tenon.Table `json:"inputs,omitempty"`
 }
 
 // Allowance is what a child may use of what its caller has left. A zero field is
@@ -94,7 +101,7 @@ func (s *State) share() Allowance {
 	var given Allowance
 	for _, c := range s.calls {
 		switch {
-		case c.decision.Kind != KindAgent:
+		case !c.decision.delegates():
 		case c.status == running || c.status == delegated:
 			given.ToolCalls += c.allowance.ToolCalls
 			given.Tokens += c.allowance.Tokens
@@ -125,7 +132,7 @@ func (s *State) childCommand(c *call) tenon.Command {
 	cmd := ChildCommand{Name: c.tool.Name, Server: c.decision.Server, Agent: c.decision.Remote, Arguments: c.decision.Arguments,
 		Depth: s.spec.Depth + 1, MaxDepth: s.spec.MaxDepth, Grant: s.spec.Grant, Grants: s.grants}
 	kind := CommandHandoff
-	if c.decision.Kind == KindAgent {
+	if c.decision.delegates() {
 		kind, cmd.Allowance = CommandChild, s.share()
 	}
 	// Both may be repeated: the child's run has an id of its own and is found again.
@@ -135,7 +142,7 @@ func (s *State) childCommand(c *call) tenon.Command {
 // tooDeep refuses a call of another agent by an agent that was called itself, and so
 // on, once too often.
 func (s *State) tooDeep(c *call) bool {
-	return c.decision.Kind == KindAgent && s.spec.Depth >= s.spec.MaxDepth
+	return c.decision.delegates() && s.spec.Depth >= s.spec.MaxDepth
 }
 
 // applyHandoff notes who takes over at the end of the turn.

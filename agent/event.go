@@ -60,6 +60,9 @@ type DecideCommand struct {
 	Propose bool `json:"propose,omitempty"`
 	// Admit asks, in place of all else, when a call that was let through has its turn.
 	Admit *Admission `json:"admit,omitempty"`
+	// Tool is the tool of the call where no snapshot has it: a step of a workflow that
+	// is none of a server's. Its arguments are not checked.
+	Tool *tenon.Tool `json:"tool,omitempty"`
 }
 
 // Admission is what the turn of a call depends on.
@@ -89,7 +92,7 @@ func (c *DecideCommand) GrantFor(server, remote string) string {
 // whether a repeat is safe.
 type Decision struct {
 	Verdict    tenon.Verdict   `json:"verdict"`
-	Kind       string          `json:"kind,omitempty"` // KindAgent, KindHandoff, KindSearch; empty: a tool
+	Kind       string          `json:"kind,omitempty"` // KindAgent, KindWorkflow, KindHandoff, KindSearch; empty: a tool
 	By         string          `json:"by"`             // policy, catalog (not a tool, bad arguments), or who said so
 	Reason     string          `json:"reason,omitempty"`
 	Policy     string          `json:"policy,omitempty"`    // digest of the rules that were read
@@ -192,11 +195,12 @@ type ToolCommand struct {
 // Outcome is how a tool call ended.
 type Outcome struct {
 	Result   *tenon.Result `json:"result"`
-	Source   string        `json:"source,omitempty"` // "" for a call, or SourceCache
-	Of       string        `json:"of,omitempty"`     // SourceCache: RUN/STEP of the call that gave the result
-	Spent    *Summary      `json:"spent,omitempty"`  // by the agent that was called
-	Whole    *Artifact     `json:"whole,omitempty"`  // the text that Result holds only a part of
-	Found    []string      `json:"found,omitempty"`  // tools that the model can call from here on
+	Source   string        `json:"source,omitempty"`  // "" for a call, or SourceCache
+	Of       string        `json:"of,omitempty"`      // SourceCache: RUN/STEP of the call that gave the result
+	Spent    *Summary      `json:"spent,omitempty"`   // by the agent that was called
+	Whole    *Artifact     `json:"whole,omitempty"`   // the text that Result holds only a part of
+	Found    []string      `json:"found,omitempty"`   // tools that the model can call from here on
+	Outputs  []tenon.Table `json:"outputs,omitempty"` // of a workflow
 	Duration time.Duration `json:"duration_ns,omitempty"`
 }
 

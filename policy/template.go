@@ -37,6 +37,7 @@ const (
 // base64(text). It is safe for concurrent use.
 type Template struct {
 	pieces []piece
+	uses   []Use
 }
 
 // piece is a text, or an expression.
@@ -52,8 +53,10 @@ type piece struct {
 // Templates compiles templates. It is safe for concurrent use.
 type Templates struct{ env *cel.Env }
 
-// NewTemplates returns the language of templates.
-func NewTemplates() (*Templates, error) {
+// NewTemplates returns the language of templates over the variable args.
+func NewTemplates() (*Templates, error) { return newTemplates("args") }
+
+func newTemplates(variables ...string) (*Templates, error) {
 	text := func(name string, f func(string) string) cel.EnvOption {
 		return cel.Function(name, cel.Overload(name+"_text", []*cel.Type{cel.StringType}, cel.StringType,
 			cel.UnaryBinding(func(v ref.Val) ref.Val {
@@ -64,8 +67,7 @@ func NewTemplates() (*Templates, error) {
 				return types.String(f(s))
 			})))
 	}
-	env, err := cel.NewEnv(cel.Variable("args", cel.MapType(cel.StringType, cel.DynType)),
-		cel.ParserExpressionSizeLimit(maxConditionSize), cel.ParserRecursionLimit(maxConditionDepth),
+	options := []cel.EnvOption{cel.ParserExpressionSizeLimit(maxConditionSize), cel.ParserRecursionLimit(maxConditionDepth),
 		text("urlencode", escapeURL),
 		text("base64", func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }),
 		cel.Function("json", cel.Overload("json_any", []*cel.Type{cel.DynType}, cel.StringType,
@@ -75,7 +77,15 @@ func NewTemplates() (*Templates, error) {
 					return types.NewErr("json: %v", err)
 				}
 				return types.String(b)
-			}))))
+			})))}
+	for _, v := range variables {
+		typ := cel.DynType
+		if v == "args" {
+			typ = cel.MapType(cel.StringType, cel.DynType)
+		}
+		options = append(options, cel.Variable(v, typ))
+	}
+	env, err := cel.NewEnv(options...)
 	if err != nil {
 		return nil, tenon.Errorf(tenon.CodeInternal, "the expression language cannot be set up: %w", err)
 	}
@@ -120,20 +130,30 @@ func (t *Templates) Compile(text string, secrets bool) (*Template, error) {
 			out.pieces = append(out.pieces, piece{source: source, secret: name})
 			continue
 		}
-		ast, issues := t.env.Compile(source)
-		if issues != nil && issues.Err() != nil {
-			e := issues.Errors()[0]
-			return nil, tenon.Errorf(tenon.CodeConfig, "'%s' is not a CEL expression: %s", source, firstLine(e.Message))
-		}
-		program, err := t.env.Program(ast, cel.CostLimit(maxConditionCost), cel.EvalOptions(cel.OptOptimize))
+		tree, program, err := t.compile(source)
 		if err != nil {
-			return nil, tenon.Errorf(tenon.CodeConfig, "'%s' cannot be used: %w", source, err)
+			return nil, err
 		}
-		e := ast.NativeRep().Expr()
+		out.uses = append(out.uses, usesOf(tree)...)
+		e := tree.NativeRep().Expr()
 		encoded := e.AsCall() != nil && e.AsCall().FunctionName() == "urlencode"
 		out.pieces = append(out.pieces, piece{program: program, source: source, encoded: encoded, quoted: quotes})
 	}
 	return out, nil
+}
+
+// compile reads one expression.
+func (t *Templates) compile(source string) (*cel.Ast, cel.Program, error) {
+	tree, issues := t.env.Compile(source)
+	if issues != nil && issues.Err() != nil {
+		e := issues.Errors()[0]
+		return nil, nil, tenon.Errorf(tenon.CodeConfig, "'%s' is not a CEL expression: %s", source, firstLine(e.Message))
+	}
+	program, err := t.env.Program(tree, cel.CostLimit(maxConditionCost), cel.EvalOptions(cel.OptOptimize))
+	if err != nil {
+		return nil, nil, tenon.Errorf(tenon.CodeConfig, "'%s' cannot be used: %w", source, err)
+	}
+	return tree, program, nil
 }
 
 // cutExpression finds the end of an expression; texts in it may hold braces.
@@ -204,6 +224,19 @@ func (t *Template) Render(args json.RawMessage, how Escape, secret func(name str
 	if err != nil {
 		return "", tenon.Errorf(tenon.CodeInvalid, "the arguments are not a JSON object: %w", err)
 	}
+	return t.render(map[string]any{"args": values}, how, secret)
+}
+
+// Uses says which variables the template looks at.
+func (t *Template) Uses() []Use { return t.uses }
+
+// Fill puts values in as they are, of variables as [Expression.Value] takes them. The
+// errors are those of Render.
+func (t *Template) Fill(vars map[string]any) (string, error) {
+	return t.render(vars, EscapeNone, nil)
+}
+
+func (t *Template) render(vars map[string]any, how Escape, secret func(name string) (string, error)) (_ string, err error) {
 	var b strings.Builder
 	for _, p := range t.pieces {
 		text := p.text
@@ -213,7 +246,7 @@ func (t *Template) Render(args json.RawMessage, how Escape, secret func(name str
 				return "", err
 			}
 		case p.program != nil:
-			v, _, err := p.program.Eval(map[string]any{"args": values})
+			v, _, err := p.program.Eval(vars)
 			if err != nil {
 				return "", tenon.Errorf(tenon.CodeInvalid, "'%s' has no value: %w", p.source, err)
 			}

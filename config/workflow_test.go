@@ -1,0 +1,83 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tenonhq/tenon/config"
+)
+
+// report is the workflow of the reference.
+const report = `kind: workflow
+version: 1
+name: monthly_report
+description: Sum sales per city and write a short message.
+parameters:
+  city: {type: string, default: London, description: City to report on}
+inputs:
+  - {name: sales, type: table, description: Sales rows, columns: {city: string, amount: number}}
+steps:
+  - {id: agg, sql: "SELECT city, sum(amount) AS amount FROM sales WHERE city = :city GROUP BY city", params: {city: params.city}}
+  - {id: rate, tool: get_rate, server: cloud, args: {base: "'EUR'"}}
+  - {id: msg, template: "Total {{ steps.agg.rows[0].amount }} for {{ params.city }}"}
+outputs:
+  - {name: totals, description: Totals per city, from: agg}
+message: {from: msg}
+data: data/
+`
+
+func TestParseWorkflow(t *testing.T) {
+	w, err := config.ParseWorkflow("w.yaml", []byte(report))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.Name != "monthly_report" || len(w.Steps) != 3 || !strings.Contains(string(w.Schema()), `"city"`) {
+		t.Errorf("%+v", w)
+	}
+}
+
+// TestParseWorkflowWrong shows that each mistake has its place and says what to do.
+func TestParseWorkflowWrong(t *testing.T) {
+	for _, c := range []struct{ name, from, to, want string }{
+		{"unknown key", "message: {from: msg}", "mesage: {from: msg}", "w.yaml:15:1: mesage: "},
+		{"unknown key of a step", "{id: rate, tool:", "{id: rate, tol:", "w.yaml:11:16: steps[1].tol: "},
+		{"kind", "kind: workflow", "kind: agent", "w.yaml:1:7: kind: no such value 'agent'"},
+		{"version", "version: 1", "version: 2", "w.yaml:2:10: version: version 2 is not known"},
+		{"no description", ", description: City to report on", "", "w.yaml:6:9: parameters.city: 'description' is required"},
+		{"default of another type", "default: London", "default: 3", "w.yaml:6:9: parameters.city.default: the default does not fit"},
+		{"unknown step", "steps.agg.rows", "steps.ag.rows", "w.yaml:12:25: steps[2].template: there is no step 'ag'\n    did you mean 'agg'?"},
+		{"unknown field", "agg.rows[0]", "agg.row[0]", "steps[2].template: the result of step 'agg' has no 'row'\n    did you mean 'rows'?"},
+		{"unknown parameter", "params.city }}", "params.ciy }}", "there is no parameter 'ciy'\n    did you mean 'city'?"},
+		{"not CEL", `"'EUR'"`, `"'EUR"`, "w.yaml:11:60: steps[1].args.base: "},
+		{"a word is no text", `"'EUR'"`, "EUR", `values are CEL; for the text write "'EUR'"`},
+		{"two kinds", "{id: rate, ", `{id: rate, template: "x", `, "w.yaml:11:5: steps[1]: a step has one of tool, template, not several"},
+		{"no kind", `tool: get_rate, server: cloud, args: {base: "'EUR'"}`, "timeout: 1s", "w.yaml:11:5: steps[1]: the step does nothing"},
+		{"foreign key", "tool: get_rate", `tool: get_rate, message: "x"`, "a step of kind tool has no 'message'"},
+		{"same id", "id: rate", "id: agg", "w.yaml:11:10: steps[1].id: there are two steps 'agg'"},
+		{"output of a text", "from: agg", "from: msg", "w.yaml:14:56: outputs[0].from: step 'msg' gives a text, not a table"},
+		{"unknown output", "from: agg}", "from: aggr}", "there is no input and no step 'aggr'\n    did you mean 'agg'?"},
+		{"unknown type of a column", "amount: number", "amount: float", "w.yaml:8:89: inputs[0].columns.amount: no such type 'float'"},
+		{"cycle", "params: {city: params.city}", "params: {city: steps.msg.text}", "w.yaml:10:5: steps[0]: the steps wait for one another: agg -> msg -> agg"},
+		{"itself", `"'EUR'"`, "steps.rate.text", "the steps wait for one another: rate -> rate"},
+		{"data leads out", "data: data/", "data: ../data", "w.yaml:16:7: data: '../data' leads out of the workflow's folder"},
+		{"when is no condition", "tool: get_rate", `when: "'x'", tool: get_rate`, "steps[1].when: the expression gives string, not true or false"},
+		{"item without foreach", "params.city }}", "item }}", "undeclared reference to 'item'"},
+		{"retry of a text", "{id: msg, ", "{id: msg, retry: 2, ", "steps[2].retry: a step of kind template gives the same each time"},
+		{"on_error", "tool: get_rate", "on_error: contine, tool: get_rate", "did you mean 'continue'?"},
+		{"host by expression", `tool: get_rate, server: cloud, args: {base: "'EUR'"}`, `http: {url: "https://{{ args.h }}/x"}`, "scheme, host and port have to be written out"},
+		{"params in a request", `tool: get_rate, server: cloud, args: {base: "'EUR'"}`, `http: {url: "https://a.example/{{ params.city }}"}`, "name the value under args"},
+		{"table from two", `tool: get_rate, server: cloud, args: {base: "'EUR'"}`, `table: {csv: a.csv, arrow: a.arrow}`, "steps[1].table: a table comes from one of rows, csv and arrow"},
+		{"file leads out", `tool: get_rate, server: cloud, args: {base: "'EUR'"}`, `table: {csv: ../a.csv}`, "steps[1].table.csv: '../a.csv' leads out"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := strings.Replace(report, c.from, c.to, 1)
+			if text == report {
+				t.Fatalf("'%s' does not stand in the file", c.from)
+			}
+			_, err := config.ParseWorkflow("w.yaml", []byte(text))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error\n%v\nwant\n%s", err, c.want)
+			}
+		})
+	}
+}

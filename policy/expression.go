@@ -1,0 +1,186 @@
+package policy
+
+import (
+	"encoding/json"
+	"slices"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/operators"
+
+	"github.com/tenonhq/tenon"
+)
+
+// maxValue bounds what an expression may come to, as JSON.
+const maxValue = 4 << 20
+
+// Expressions is the language of expressions that give any value, and of templates,
+// over variables of the caller's own: the language of workflows. It is safe for
+// concurrent use.
+type Expressions struct{ templates *Templates }
+
+// NewExpressions returns the language over the named variables.
+func NewExpressions(variables ...string) (*Expressions, error) {
+	t, err := newTemplates(variables...)
+	return &Expressions{t}, err
+}
+
+// Expression is a compiled expression. It is safe for concurrent use.
+type Expression struct {
+	text    string
+	program cel.Program
+	typ     *cel.Type
+	uses    []Use
+}
+
+// Use is a place where an expression names a variable: the variable, then the keys by
+// which it goes on, as far as they are written out. steps.agg.rows[0] has the path
+// steps, agg, rows.
+type Use []string
+
+// Compile reads an expression. The error has code config and says where in the text
+// it is wrong.
+func (x *Expressions) Compile(text string) (*Expression, error) {
+	tree, program, err := x.templates.compile(text)
+	if err != nil {
+		return nil, err
+	}
+	return &Expression{text: text, program: program, typ: tree.OutputType(), uses: usesOf(tree)}, nil
+}
+
+// Condition reads an expression that is true or false.
+func (x *Expressions) Condition(text string) (*Expression, error) {
+	e, err := x.Compile(text)
+	if err == nil && !e.typ.IsExactType(cel.BoolType) && !e.typ.IsExactType(cel.DynType) {
+		return nil, tenon.Errorf(tenon.CodeConfig, "the expression gives %s, not true or false", e.typ)
+	}
+	return e, err
+}
+
+// Template reads a text with expressions between {{ and }}.
+func (x *Expressions) Template(text string) (*Template, error) {
+	return x.templates.Compile(text, false)
+}
+
+// String returns the expression as it was written.
+func (e *Expression) String() string { return e.text }
+
+// Uses says which variables the expression looks at.
+func (e *Expression) Uses() []Use { return e.uses }
+
+// Value evaluates the expression over variables whose values are as [DecodeValue]
+// makes them. The error has code invalid.
+func (e *Expression) Value(vars map[string]any) (json.RawMessage, error) {
+	v, _, err := e.program.Eval(vars)
+	if err != nil {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "'%s' has no value: %w", e.text, err)
+	}
+	s, err := encodeValue(v)
+	if err != nil {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "'%s' cannot be written as JSON: %w", e.text, err)
+	}
+	if len(s) > maxValue {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "'%s' comes to more than %d bytes", e.text, maxValue)
+	}
+	return json.RawMessage(s), nil
+}
+
+// Holds evaluates an expression that is true or false. The error has code invalid.
+func (e *Expression) Holds(vars map[string]any) (bool, error) {
+	v, _, err := e.program.Eval(vars)
+	if err != nil {
+		return false, tenon.Errorf(tenon.CodeInvalid, "'%s' cannot be decided: %w", e.text, err)
+	}
+	yes, ok := v.Value().(bool)
+	if !ok {
+		return false, tenon.Errorf(tenon.CodeInvalid, "'%s' gives %v, not true or false", e.text, v.Type())
+	}
+	return yes, nil
+}
+
+// DecodeValue reads a JSON value as expressions see it: a whole number that fits is an
+// int, any other a double.
+func DecodeValue(raw json.RawMessage) (any, error) {
+	m, err := decode(slices.Concat([]byte(`{"v":`), raw, []byte("}")))
+	return m["v"], err
+}
+
+// usesOf finds the variables of an expression.
+func usesOf(tree *cel.Ast) []Use {
+	w := useWalker{}
+	w.walk(tree.NativeRep().Expr())
+	return w.uses
+}
+
+type useWalker struct {
+	uses  []Use
+	local []string // variables of loops
+}
+
+func (w *useWalker) walk(e ast.Expr) {
+	if path := w.path(e); path != nil {
+		w.uses = append(w.uses, path)
+		return
+	}
+	switch e.Kind() {
+	case ast.SelectKind:
+		w.walk(e.AsSelect().Operand())
+	case ast.CallKind:
+		c := e.AsCall()
+		if c.IsMemberFunction() {
+			w.walk(c.Target())
+		}
+		for _, a := range c.Args() {
+			w.walk(a)
+		}
+	case ast.ListKind:
+		for _, v := range e.AsList().Elements() {
+			w.walk(v)
+		}
+	case ast.MapKind:
+		for _, v := range e.AsMap().Entries() {
+			w.walk(v.AsMapEntry().Key())
+			w.walk(v.AsMapEntry().Value())
+		}
+	case ast.ComprehensionKind:
+		c := e.AsComprehension()
+		w.walk(c.IterRange())
+		w.walk(c.AccuInit())
+		outer := w.local
+		w.local = append(slices.Clip(outer), c.IterVar(), c.IterVar2(), c.AccuVar())
+		w.walk(c.LoopCondition())
+		w.walk(c.LoopStep())
+		w.walk(c.Result())
+		w.local = outer
+	}
+}
+
+// path is the way that a chain of keys goes, nil where it does not begin with a
+// variable. A key that is computed ends what is known of it.
+func (w *useWalker) path(e ast.Expr) Use {
+	switch e.Kind() {
+	case ast.IdentKind:
+		if name := e.AsIdent(); !slices.Contains(w.local, name) {
+			return Use{name}
+		}
+	case ast.SelectKind:
+		if p := w.path(e.AsSelect().Operand()); p != nil {
+			return append(p, e.AsSelect().FieldName())
+		}
+	case ast.CallKind:
+		c := e.AsCall()
+		if c.FunctionName() != operators.Index || len(c.Args()) != 2 {
+			return nil
+		}
+		key := c.Args()[1]
+		if key.Kind() != ast.LiteralKind {
+			return nil
+		}
+		p := w.path(c.Args()[0])
+		if s, ok := key.AsLiteral().Value().(string); ok && p != nil {
+			return append(p, s)
+		}
+		return p
+	}
+	return nil
+}

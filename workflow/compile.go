@@ -1,0 +1,417 @@
+package workflow
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/policy"
+)
+
+// Workflow is a file that was checked. It never changes, and is safe for concurrent use.
+type Workflow struct {
+	File
+
+	steps  []*step
+	byID   map[string]*step
+	inputs map[string]*Input
+	order  []string // of the parameters
+	schema *catalog.ValueSchema
+}
+
+// step is a step with its expressions read.
+type step struct {
+	*Step
+	kind   string
+	at     int
+	when   *policy.Expression
+	items  *policy.Expression
+	args   map[string]value
+	params map[string]value
+	text   *policy.Template
+	rows   *value   // of a table, where they are computed
+	tables []string // that it reads: inputs, steps, STEP.PORT
+	needs  []*step
+}
+
+// Reporter is told what is wrong in a file, and knows in which order keys stand there.
+// Paths are those of values, such as steps[2].when.
+type Reporter interface {
+	Add(path, message, hint string)
+	Keys(path string) []string
+}
+
+var (
+	toolName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$`)
+	stepName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+)
+
+// columnTypes are those of columns, and paramTypes those of columns that are made.
+var (
+	columnTypes = []string{"string", "integer", "number", "boolean", "timestamp", "binary", "list", "any"}
+	madeTypes   = []string{"string", "integer", "number", "boolean", "timestamp"}
+)
+
+type compiler struct {
+	Reporter
+	w      *Workflow
+	lang   *policy.Expressions
+	looped *policy.Expressions // within foreach
+	within *policy.Expressions // of the step that is read
+	at     *step               // whose expressions are read; nil: none
+	used   map[*step]map[string]bool
+	failed bool
+}
+
+func (c *compiler) bad(path, hint, format string, args ...any) {
+	c.failed = true
+	c.Add(path, fmt.Sprintf(format, args...), hint)
+}
+
+// Compile checks a file. What is wrong is told to the reporter; the workflow is nil
+// then. The error is one of the expression language alone.
+func Compile(f File, r Reporter) (*Workflow, error) {
+	c := &compiler{Reporter: r, w: &Workflow{File: f, byID: map[string]*step{}, inputs: map[string]*Input{}}, used: map[*step]map[string]bool{}}
+	var err error
+	if c.lang, err = policy.NewExpressions("params", "inputs", "steps", "data"); err != nil {
+		return nil, err
+	}
+	if c.looped, err = policy.NewExpressions("params", "inputs", "steps", "data", "item", "index"); err != nil {
+		return nil, err
+	}
+	c.head()
+	c.parameters()
+	c.ports()
+	c.names()
+	for _, s := range c.w.steps {
+		c.step(s)
+	}
+	c.ends()
+	c.cycles()
+	if c.failed {
+		return nil, nil
+	}
+	return c.w, nil
+}
+
+func (c *compiler) head() {
+	f := &c.w.File
+	if f.Kind == "" {
+		c.bad("kind", "write kind: workflow", "'kind' is required")
+	}
+	switch {
+	case f.Version == 0:
+		c.bad("version", "write version: 1", "'version' is required")
+	case f.Version != 1:
+		c.bad("version", "use a newer tenon, or write version: 1", "version %d is not known; this tenon knows 1", f.Version)
+	}
+	switch {
+	case f.Name == "":
+		c.bad("name", "", "'name' is required")
+	case !toolName.MatchString(f.Name):
+		c.bad("name", "a name has 1 to 64 of the characters A-Z a-z 0-9 _ . -", "'%s' is no name of a tool", tenon.Visible(f.Name))
+	}
+	if f.Data != "" && !localPath(f.Data) {
+		c.bad("data", "name a folder beside the file, such as data", "'%s' leads out of the workflow's folder", tenon.Visible(f.Data))
+	}
+	if f.Timeout < 0 {
+		c.bad("timeout", "", "must not be negative")
+	}
+}
+
+func (c *compiler) parameters() {
+	c.w.order = c.Keys("parameters")
+	props := []byte("{")
+	required := []string{}
+	for i, name := range c.w.order {
+		at := "parameters." + name
+		if !stepName.MatchString(name) {
+			c.bad(at, "a name has letters, digits and _, and does not begin with a digit", "'%s' is no name of a parameter", tenon.Visible(name))
+		}
+		raw := c.w.Parameters[name]
+		var about struct {
+			Description string          `json:"description"`
+			Default     json.RawMessage `json:"default"`
+		}
+		if json.Unmarshal(raw, &about) != nil {
+			c.bad(at, "such as {type: string, description: City to report on}", "must be a JSON Schema")
+			continue
+		}
+		s, err := catalog.NewValueSchema(raw)
+		if err != nil {
+			c.bad(at, "", "%s", err)
+			continue
+		}
+		switch {
+		case about.Description == "":
+			c.bad(at, "write what a caller has to know: description: …", "'description' is required")
+		case len(about.Default) == 0:
+			required = append(required, name)
+		default:
+			if err := s.Check(about.Default); err != nil {
+				c.bad(at+".default", "", "the default does not fit: %s", err)
+			}
+		}
+		if i > 0 {
+			props = append(props, ',')
+		}
+		props = append(append(append(props, mustJSON(name)...), ':'), raw...)
+	}
+	props = append(props, '}')
+	if c.failed {
+		return
+	}
+	raw := fmt.Appendf(nil, `{"type":"object","properties":%s,"required":%s,"additionalProperties":false}`, props, mustJSON(required))
+	var err error
+	if c.w.schema, err = catalog.NewValueSchema(raw); err != nil {
+		c.bad("parameters", "", "%s", err)
+	}
+}
+
+func (c *compiler) ports() {
+	if len(c.w.Inputs) > maxPorts || len(c.w.Outputs) > maxPorts {
+		c.bad("inputs", "", "there are more than %d tables", maxPorts)
+	}
+	for i := range c.w.Inputs {
+		in, at := &c.w.Inputs[i], fmt.Sprintf("inputs[%d]", i)
+		switch {
+		case in.Name == "":
+			c.bad(at+".name", "", "'name' is required")
+		case !stepName.MatchString(in.Name):
+			c.bad(at+".name", "a name has letters, digits and _, and does not begin with a digit", "'%s' is no name of a table", tenon.Visible(in.Name))
+		case c.w.inputs[in.Name] != nil:
+			c.bad(at+".name", "", "there are two inputs '%s'", in.Name)
+		default:
+			c.w.inputs[in.Name] = in
+		}
+		c.columns(at, in.Columns, columnTypes)
+	}
+	seen := map[string]bool{}
+	for i, out := range c.w.Outputs {
+		at := fmt.Sprintf("outputs[%d]", i)
+		switch {
+		case out.Name == "":
+			c.bad(at+".name", "", "'name' is required")
+		case !stepName.MatchString(out.Name):
+			c.bad(at+".name", "a name has letters, digits and _, and does not begin with a digit", "'%s' is no name of a table", tenon.Visible(out.Name))
+		case seen[out.Name]:
+			c.bad(at+".name", "", "there are two outputs '%s'", out.Name)
+		}
+		seen[out.Name] = true
+		c.columns(at, out.Columns, columnTypes)
+	}
+}
+
+func (c *compiler) columns(at string, columns map[string]string, types []string) {
+	for _, name := range c.Keys(at + ".columns") {
+		if t := columns[name]; !slices.Contains(types, t) {
+			c.bad(at+".columns."+name, nearHint(t, types)+"types: "+strings.Join(types, ", "), "no such type '%s'", tenon.Visible(t))
+		}
+	}
+}
+
+// names reads the ids of the steps, so that expressions can be held to them.
+func (c *compiler) names() {
+	switch n := len(c.w.Steps); {
+	case n == 0:
+		c.bad("steps", "", "there are no steps")
+	case n > maxSteps:
+		c.bad("steps", "call other workflows as tools", "there are more than %d steps", maxSteps)
+		return
+	}
+	for i := range c.w.Steps {
+		s := &step{Step: &c.w.Steps[i], at: i, args: map[string]value{}, params: map[string]value{}}
+		c.w.steps = append(c.w.steps, s)
+		at := fmt.Sprintf("steps[%d].id", i)
+		switch {
+		case s.ID == "":
+			c.bad(at, "", "'id' is required")
+		case !stepName.MatchString(s.ID):
+			c.bad(at, "an id has letters, digits and _, and does not begin with a digit", "'%s' is no id of a step", tenon.Visible(s.ID))
+		case c.w.byID[s.ID] != nil:
+			c.bad(at, "", "there are two steps '%s'", s.ID)
+		case c.w.inputs[s.ID] != nil:
+			c.bad(at, "SQL knows both by their names: use another", "the input table '%s' has the same name", s.ID)
+		default:
+			c.w.byID[s.ID] = s
+		}
+		var kinds []string
+		for _, k := range []struct {
+			name string
+			on   bool
+		}{{StepTool, s.Tool != ""}, {StepSQL, s.SQL != ""}, {StepTemplate, s.Template != ""}, {StepAgent, s.Agent != ""}, {StepHTTP, s.HTTP != nil}, {StepTable, s.Table != nil}} {
+			if k.on {
+				kinds = append(kinds, k.name)
+			}
+		}
+		switch len(kinds) {
+		case 0:
+			c.bad(fmt.Sprintf("steps[%d]", i), "write one of tool, sql, template, agent, http, table", "the step does nothing")
+		case 1:
+			s.kind = kinds[0]
+		default:
+			c.bad(fmt.Sprintf("steps[%d]", i), "make steps of their own of them", "a step has one of %s, not several", strings.Join(kinds, ", "))
+		}
+	}
+}
+
+// ends checks what comes out at the end.
+func (c *compiler) ends() {
+	c.at = nil
+	for i, out := range c.w.Outputs {
+		at := fmt.Sprintf("outputs[%d].from", i)
+		if out.From == "" {
+			c.bad(at, "", "'from' is required")
+			continue
+		}
+		c.tableRef(at, out.From)
+	}
+	if from := c.w.Message.From; from != "" && c.w.byID[from] == nil {
+		c.bad("message.from", nearHint(from, c.stepNames()), "there is no step '%s'", tenon.Visible(from))
+	}
+}
+
+func (c *compiler) isPort(name string) bool {
+	id, port, ok := strings.Cut(name, ".")
+	s := c.w.byID[id]
+	return ok && port != "" && s != nil && s.kind == StepTool && s.Foreach == nil
+}
+
+func (c *compiler) stepNames() []string {
+	names := make([]string, len(c.w.steps))
+	for i, s := range c.w.steps {
+		names[i] = s.ID
+	}
+	return names
+}
+
+// tableRef checks the name of a table: an input, a step that has one, or STEP.PORT of
+// a workflow that a step calls.
+func (c *compiler) tableRef(at, name string) bool {
+	if c.w.inputs[name] != nil {
+		return true
+	}
+	id, _, port := strings.Cut(name, ".")
+	s := c.w.byID[id]
+	if s == nil {
+		known := c.stepNames()
+		for _, in := range c.w.Inputs {
+			known = append(known, in.Name)
+		}
+		c.bad(at, nearHint(name, known), "there is no input and no step '%s'", tenon.Visible(name))
+		return false
+	}
+	c.need(s)
+	switch {
+	case s.Foreach != nil:
+		c.bad(at, "", "step '%s' is done for each of a list and has no one table", id)
+		return false
+	case port && !c.isPort(name):
+		c.bad(at, "", "step '%s' has no ports: only tools that are workflows have", id)
+		return false
+	case !port && s.kind != StepSQL && s.kind != StepTable && s.kind != "":
+		hint := "make a table of it: {table: {rows: steps." + id + ".value}}"
+		if s.kind == StepTool {
+			hint = "a table of a workflow is " + id + ".PORT; or " + hint
+		}
+		c.bad(at, hint, "step '%s' gives a text, not a table", id)
+		return false
+	}
+	return true
+}
+
+// need notes that the step that is read waits for another one.
+func (c *compiler) need(s *step) {
+	if c.at == nil || slices.Contains(c.at.needs, s) {
+		return
+	}
+	c.at.needs = append(c.at.needs, s)
+}
+
+// cycles looks for steps that wait for one another.
+func (c *compiler) cycles() {
+	const open, done = 1, 2
+	mark := map[*step]int{}
+	var path []*step
+	var visit func(s *step) bool
+	visit = func(s *step) bool {
+		switch mark[s] {
+		case done:
+			return true
+		case open:
+			var names []string
+			for _, p := range append(path[slices.Index(path, s):], s) {
+				names = append(names, p.ID)
+			}
+			c.bad(fmt.Sprintf("steps[%d]", s.at), "", "the steps wait for one another: %s", strings.Join(names, " -> "))
+			return false
+		}
+		mark[s] = open
+		path = append(path, s)
+		for _, n := range s.needs {
+			if !visit(n) {
+				return false
+			}
+		}
+		path, mark[s] = path[:len(path)-1], done
+		return true
+	}
+	for _, s := range c.w.steps {
+		if !visit(s) {
+			return
+		}
+	}
+}
+
+func nearHint(s string, known []string) string {
+	if n := tenon.Nearest(s, known); n != "" {
+		return "did you mean '" + n + "'? "
+	}
+	return ""
+}
+
+// localPath reports whether a path of a file stays within the workflow's folder.
+func localPath(p string) bool {
+	return p != "" && len(p) <= 1000 && !strings.ContainsAny(p, "\\:\x00") && !strings.HasPrefix(p, "/") &&
+		!slices.Contains(strings.Split(p, "/"), "..") && p == tenon.Visible(p)
+}
+
+// Schema is the JSON Schema of the parameters, of an object.
+func (w *Workflow) Schema() json.RawMessage { return w.schema.Raw() }
+
+// Params holds arguments to the parameters and puts the defaults in. Errors: invalid.
+func (w *Workflow) Params(args json.RawMessage) (json.RawMessage, error) {
+	if args = bytes.TrimSpace(args); len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	var given map[string]json.RawMessage
+	if json.Unmarshal(args, &given) != nil || given == nil {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "Parameters must be a JSON object.")
+	}
+	var missing []string
+	for _, name := range w.order {
+		if _, ok := given[name]; ok {
+			continue
+		}
+		var about struct {
+			Default json.RawMessage `json:"default"`
+		}
+		if _ = json.Unmarshal(w.Parameters[name], &about); len(about.Default) == 0 {
+			missing = append(missing, name)
+			continue
+		}
+		given[name] = about.Default
+	}
+	if len(missing) > 0 {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "Missing configuration parameters: %s", strings.Join(missing, ", "))
+	}
+	if err := w.schema.Check(args); err != nil {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "the parameters of workflow '%s' cannot be used: %w", w.Name, err)
+	}
+	return mustJSON(given), nil
+}

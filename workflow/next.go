@@ -1,0 +1,312 @@
+package workflow
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+)
+
+// The kinds of command of this core, beside those of package agent.
+const (
+	CommandSQL   = "sql"   // run a query; data: SQLCommand
+	CommandTable = "table" // make a table; data: TableCommand
+)
+
+// StepServer is the server, in rules and records, of steps that are requests. Their
+// remote name is WORKFLOW.STEP.
+const StepServer = "workflow_steps"
+
+// SQLCommand is the data of a [CommandSQL]. It ends with an event of kind result, whose
+// one output is the table; the result's structured content are its first rows.
+type SQLCommand struct {
+	SQL     string                 `json:"sql"`
+	Params  json.RawMessage        `json:"params,omitempty"` // an object
+	Tables  map[string]tenon.Table `json:"tables,omitempty"` // by the names that the query knows
+	Timeout time.Duration          `json:"timeout,omitempty"`
+}
+
+// TableCommand is the data of a [CommandTable], which ends as a [CommandSQL] does.
+type TableCommand struct {
+	Workflow string            `json:"workflow"` // digest of the pack that has the file
+	Rows     json.RawMessage   `json:"rows,omitempty"`
+	CSV      string            `json:"csv,omitempty"`
+	Arrow    string            `json:"arrow,omitempty"`
+	Columns  map[string]string `json:"columns,omitempty"`
+	Timeout  time.Duration     `json:"timeout,omitempty"`
+}
+
+const defaultParallel = 8
+
+// Next returns what is to be done now. See [tenon.Core].
+func (s *State) Next() []tenon.Command {
+	if s.ended != nil {
+		return nil
+	}
+	cmds, running := s.running()
+	switch {
+	case s.cancel != nil && running > 0:
+		return nil
+	case s.cancel != nil:
+		reason := s.cancel.Reason
+		if reason == "" {
+			reason = "the run was cancelled"
+		}
+		return s.done(tenon.RunCancelled, tenon.StopCancelled, tenon.Errorf(tenon.CodeCancelled, "%s", reason), Summary{})
+	case s.failed != nil && running > 0: // what is under way comes to its end
+		return cmds
+	case s.failed != nil:
+		return s.done(tenon.RunFailed, tenon.StopError, s.failed, Summary{})
+	}
+	free := s.w.Parallel
+	if free == 0 {
+		free = defaultParallel
+	}
+	free -= running
+	all := true
+	for _, p := range s.steps {
+		if p.done {
+			continue
+		}
+		all = false
+		if !s.isReady(p) {
+			continue
+		}
+		cmds = append(cmds, s.nextOf(p, &free)...)
+	}
+	if all {
+		return s.end()
+	}
+	if len(cmds) > 0 && s.left() < 0 && running == 0 {
+		return s.done(tenon.RunFailed, tenon.LimitTime, s.late(), Summary{})
+	}
+	return cmds
+}
+
+// running counts the attempts that are under way, and names what they wait for in
+// their midst.
+func (s *State) running() (waits []tenon.Command, n int) {
+	for _, p := range s.steps {
+		if p.done {
+			continue
+		}
+		for _, u := range p.all() {
+			switch {
+			case u == nil || u.out != nil:
+			case u.running:
+				n++
+			case u.call != nil && u.call.IsRunning():
+				n++
+				waits = append(waits, u.call.Next(agent.CallContext{})...)
+			}
+		}
+	}
+	return waits, n
+}
+
+// all are the current attempts of a step.
+func (p *progress) all() []*unit {
+	if p.each != nil {
+		return p.each
+	}
+	return []*unit{p.one}
+}
+
+// isReady reports whether all that a step refers to is there.
+func (s *State) isReady(p *progress) bool {
+	for _, n := range p.needs {
+		if !s.byID[n.ID].done {
+			return false
+		}
+	}
+	return true
+}
+
+// nextOf names what a step needs. Free is how many attempts may still begin.
+func (s *State) nextOf(p *progress, free *int) []tenon.Command {
+	if p.one == nil {
+		return []tenon.Command{s.planCommand(p, -1, 1)}
+	}
+	if p.each == nil {
+		return s.nextUnit(p.one, free)
+	}
+	var cmds []tenon.Command
+	open := 0
+	room := p.Foreach.Concurrency
+	if room == 0 {
+		room = 4
+	}
+	for i, u := range p.each {
+		if open >= room {
+			break
+		}
+		if u != nil && u.out != nil {
+			continue
+		}
+		open++
+		if u == nil {
+			cmds = append(cmds, s.planCommand(p, i, 1))
+			continue
+		}
+		cmds = append(cmds, s.nextUnit(u, free)...)
+	}
+	return cmds
+}
+
+// nextUnit names what an attempt needs.
+func (s *State) nextUnit(u *unit, free *int) []tenon.Command {
+	switch {
+	case u.plan == nil:
+		return []tenon.Command{s.planCommand(u.p, u.item, u.try)}
+	case u.out != nil, u.running, u.call != nil && u.call.IsRunning():
+		return nil
+	case u.call != nil:
+		return s.nextCall(u, free)
+	}
+	if *free <= 0 {
+		return nil
+	}
+	*free--
+	cmd := tenon.Command{Step: u.id, Idempotent: true, After: u.delay}
+	timeout := s.within(u.p.Timeout)
+	if u.p.kind == StepSQL {
+		cmd.Kind, cmd.Data = CommandSQL, mustJSON(SQLCommand{SQL: u.p.SQL, Params: u.plan.Params, Tables: s.tables(u.p.tables), Timeout: timeout})
+	} else {
+		t := u.p.Table
+		cmd.Kind, cmd.Data = CommandTable, mustJSON(TableCommand{Workflow: s.spec.Workflow, Rows: u.plan.Rows, CSV: t.CSV, Arrow: t.Arrow, Columns: t.Columns, Timeout: timeout})
+	}
+	return []tenon.Command{cmd}
+}
+
+// nextCall names what a call needs; one that would begin needs room.
+func (s *State) nextCall(u *unit, free *int) []tenon.Command {
+	x := agent.CallContext{Tools: s.spec.Tools, Grant: s.spec.Grant, Grants: s.grants, Inner: s.spec.Grant, After: u.delay,
+		Timeout: s.within(u.p.Timeout), Budget: s.share(u)}
+	if u.p.kind == StepHTTP {
+		x.Tool = s.requestTool(u.p.step)
+	}
+	if u.p.kind == StepTool && len(u.p.Inputs) > 0 {
+		x.Inputs = map[string]tenon.Table{}
+		for port, name := range u.p.Inputs {
+			if t := s.table(name); t != nil {
+				x.Inputs[port] = *t
+			}
+		}
+	}
+	cmds := u.call.Next(x)
+	for i := range cmds {
+		switch c := &cmds[i]; {
+		case c.Kind == tenon.CommandWait:
+			if left := s.left(); left > 0 && (c.After == 0 || left < c.After) {
+				c.After = left
+			}
+		case c.Kind == agent.CommandTool || c.Kind == agent.CommandChild:
+			if *free <= 0 {
+				return nil
+			}
+			*free--
+		}
+	}
+	return cmds
+}
+
+// left is how much time the run has, 0 for any, below 0 when there is none.
+func (s *State) left() time.Duration {
+	most := s.w.Timeout
+	if t := s.spec.Allowance.Time; t > 0 && (most == 0 || t < most) {
+		most = t
+	}
+	if most == 0 {
+		return 0
+	}
+	if left := most - s.now.Sub(s.started); left > 0 {
+		return left
+	}
+	return -1
+}
+
+// within is the time that an attempt has: its own, and no more than the run's.
+func (s *State) within(own time.Duration) time.Duration {
+	left := s.left()
+	switch {
+	case left < 0:
+		return time.Nanosecond
+	case left > 0 && (own == 0 || left < own):
+		return left
+	}
+	return own
+}
+
+func (s *State) late() *tenon.Error {
+	return tenon.Errorf(tenon.CodeTimeout, "workflow '%s' has not ended in time; raise its timeout, or have it do less", s.w.Name)
+}
+
+// share is what a run may use that a step calls: an equal part of what is left for
+// each of the steps that are not done.
+func (s *State) share(u *unit) agent.Allowance {
+	a := s.spec.Allowance
+	open := 0
+	for _, p := range s.steps {
+		if !p.done && (p.kind == StepAgent || p.kind == StepTool) {
+			open++
+		}
+	}
+	if u.p.each != nil {
+		open += len(u.p.each) - 1
+	}
+	open = max(open, 1)
+	if a.ToolCalls > 0 {
+		a.ToolCalls = max((a.ToolCalls-s.used.ToolCalls)/open, 1)
+	}
+	if a.Tokens > 0 {
+		a.Tokens = max((a.Tokens-s.used.Usage.Input-s.used.Usage.Output)/open, 1)
+	}
+	if a.Cost > 0 {
+		a.Cost = max((a.Cost-s.used.Cost)/tenon.USD(open), 1)
+	}
+	a.Time = s.within(u.p.Timeout)
+	return a
+}
+
+// tables are tables by the names that a query knows them by.
+func (s *State) tables(names []string) map[string]tenon.Table {
+	m := map[string]tenon.Table{}
+	for _, name := range names {
+		if t := s.table(name); t != nil {
+			m[sqlName(name)] = *t
+		}
+	}
+	return m
+}
+
+// table finds the table of an input, a step or STEP.PORT; nil where a step has none.
+func (s *State) table(name string) *tenon.Table {
+	if t, ok := s.spec.Inputs[name]; ok {
+		return &t
+	}
+	for _, p := range s.steps {
+		if p.out == nil {
+			continue
+		}
+		if p.ID == name {
+			return p.out.table
+		}
+		for _, t := range p.out.tables {
+			if p.ID+"."+t.Name == name {
+				return &t
+			}
+		}
+	}
+	return nil
+}
+
+// done is the last command of a run.
+func (s *State) done(state tenon.RunState, stop tenon.StopReason, err *tenon.Error, sum Summary) []tenon.Command {
+	message := ""
+	if state == tenon.RunCompleted {
+		message = s.message()
+	}
+	sum.Summary = s.used
+	return []tenon.Command{{Kind: tenon.CommandDone, Data: mustJSON(tenon.DoneData{State: state, Stop: stop, Answer: message, Error: err, Data: mustJSON(sum)})}}
+}

@@ -1,0 +1,66 @@
+package workflow
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+)
+
+// CheckInputs holds the tables of a call to the ports: all are there, no others are,
+// and each has the columns that it must have. Errors: invalid.
+func (w *Workflow) CheckInputs(tables map[string]tenon.Table) error {
+	var missing []string
+	for _, in := range w.Inputs {
+		if _, ok := tables[in.Name]; !ok {
+			missing = append(missing, in.Name)
+		}
+	}
+	if len(missing) > 0 {
+		return tenon.Errorf(tenon.CodeInvalid, "Missing data inputs for ports: %s", strings.Join(missing, ", "))
+	}
+	for _, name := range slices.Sorted(maps.Keys(tables)) {
+		in := w.inputs[name]
+		if in == nil {
+			return tenon.Errorf(tenon.CodeInvalid, "workflow '%s' has no input '%s'%s", w.Name, tenon.Visible(name), w.inputHint(name))
+		}
+		t := tables[name]
+		if miss := misfit(&t, in.Columns); miss != "" {
+			return tenon.Errorf(tenon.CodeInvalid, "the table for input '%s' of workflow '%s' does not fit: %s", name, w.Name, miss)
+		}
+	}
+	return nil
+}
+
+func (w *Workflow) inputHint(name string) string {
+	names := slices.Sorted(maps.Keys(w.inputs))
+	switch near := tenon.Nearest(name, names); {
+	case len(names) == 0:
+		return ": it takes no tables"
+	case near != "":
+		return "; did you mean '" + near + "'?"
+	}
+	return "; its inputs: " + strings.Join(names, ", ")
+}
+
+// misfit says what a table lacks of columns, "" for nothing.
+func misfit(t *tenon.Table, columns map[string]string) string {
+	for _, name := range slices.Sorted(maps.Keys(columns)) {
+		want := columns[name]
+		i := slices.IndexFunc(t.Columns, func(c tenon.TableColumn) bool { return c.Name == name })
+		switch {
+		case i < 0:
+			var names []string
+			for _, c := range t.Columns {
+				names = append(names, c.Name)
+			}
+			return fmt.Sprintf("it has no column '%s'; its columns: %s", name, strings.Join(names, ", "))
+		case want == "any", t.Columns[i].Type == want, want == "number" && t.Columns[i].Type == "integer":
+		default:
+			return fmt.Sprintf("its column '%s' is %s, not %s", name, t.Columns[i].Type, want)
+		}
+	}
+	return ""
+}

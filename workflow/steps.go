@@ -1,0 +1,376 @@
+package workflow
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon/policy"
+)
+
+// keysOf says which keys belong to which kind of step.
+var keysOf = map[string][]string{
+	StepTool:     {"server", "args", "inputs"},
+	StepSQL:      {"params", "tables"},
+	StepTemplate: {},
+	StepAgent:    {"message"},
+	StepHTTP:     {"args"},
+	StepTable:    {},
+}
+
+// step reads what one step says.
+func (c *compiler) step(s *step) {
+	at := fmt.Sprintf("steps[%d]", s.at)
+	c.at, c.within = s, c.lang
+	defer func() { c.at = nil }()
+	if s.Foreach != nil {
+		if s.Foreach.Items == "" {
+			c.bad(at+".foreach", "write CEL that gives a list, such as params.cities", "there is nothing to repeat the step for")
+		} else {
+			s.items = c.expression(at+".foreach.items", s.Foreach.Items)
+		}
+		if s.kind == StepSQL || s.kind == StepTable {
+			c.bad(at+".foreach", "SQL and tables work on many rows at once", "a step of kind %s cannot be repeated", s.kind)
+		}
+		c.within = c.looped
+	}
+	if s.When != "" {
+		c.condition(at+".when", s)
+	}
+	c.foreign(at, s)
+	for _, name := range slices.Sorted(maps.Keys(s.Args)) {
+		s.args[name] = c.compileValue(at+".args."+name, s.Args[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Params)) {
+		s.params[name] = c.compileValue(at+".params."+name, s.Params[name])
+	}
+	switch s.kind {
+	case StepTool:
+		for _, port := range slices.Sorted(maps.Keys(s.Inputs)) {
+			if c.tableRef(at+".inputs."+port, s.Inputs[port]) {
+				s.tables = append(s.tables, s.Inputs[port])
+			}
+		}
+	case StepSQL:
+		c.query(at, s)
+	case StepTemplate:
+		s.text = c.template(at+".template", s.Template)
+	case StepAgent:
+		if s.Message == "" {
+			c.bad(at+".message", "write what the agent is asked", "'message' is required")
+		}
+		s.text = c.template(at+".message", s.Message)
+	case StepHTTP:
+		c.request(at+".http", s)
+	case StepTable:
+		c.source(at+".table", s)
+	}
+	c.behaviour(at, s)
+}
+
+// foreign tells of keys that belong to other kinds of steps.
+func (c *compiler) foreign(at string, s *step) {
+	if s.kind == "" {
+		return
+	}
+	for _, k := range []struct {
+		name string
+		on   bool
+	}{{"server", s.Server != ""}, {"args", s.Args != nil}, {"inputs", s.Inputs != nil}, {"params", s.Step.Params != nil}, {"tables", s.Tables != nil}, {"message", s.Message != ""}} {
+		if k.on && !slices.Contains(keysOf[s.kind], k.name) {
+			c.bad(at+"."+k.name, "remove it", "a step of kind %s has no '%s'", s.kind, k.name)
+		}
+	}
+}
+
+// behaviour checks retry, timeout and on_error.
+func (c *compiler) behaviour(at string, s *step) {
+	if s.Timeout < 0 {
+		c.bad(at+".timeout", "", "must not be negative")
+	}
+	if s.Timeout > 0 && s.kind == StepTemplate {
+		c.bad(at+".timeout", "remove it", "a text takes no time")
+	}
+	if s.Retry != nil && (s.kind == StepTemplate || s.kind == StepSQL || s.kind == StepTable) {
+		c.bad(at+".retry", "remove it", "a step of kind %s gives the same each time", s.kind)
+	}
+	if s.Retry != nil && s.Retry.Delay < 0 {
+		c.bad(at+".retry.delay", "", "must not be negative")
+	}
+	if e := s.OnError; e != nil && len(e.Default) > 0 {
+		if e.Do != "" {
+			c.bad(at+".on_error", "write {default: VALUE} alone", "'do' and 'default' exclude each other")
+		}
+		if s.kind == StepSQL || s.kind == StepTable {
+			c.bad(at+".on_error.default", "write on_error: continue", "a value cannot stand for a table")
+		}
+	}
+}
+
+// query finds the tables of a query.
+func (c *compiler) query(at string, s *step) {
+	if s.Tables != nil {
+		for i, name := range s.Tables {
+			if c.tableRef(fmt.Sprintf("%s.tables[%d]", at, i), name) {
+				s.tables = append(s.tables, name)
+			}
+		}
+		return
+	}
+	for _, word := range sqlNames(s.SQL) {
+		o := c.w.byID[word]
+		switch {
+		case slices.Contains(s.tables, word), o == s:
+		case c.w.inputs[word] != nil:
+			s.tables = append(s.tables, word)
+		case o != nil && (o.kind == StepSQL || o.kind == StepTable):
+			c.need(o)
+			s.tables = append(s.tables, word)
+		}
+	}
+}
+
+// source checks where a table comes from.
+func (c *compiler) source(at string, s *step) {
+	t := s.Table
+	n := 0
+	for _, on := range []bool{len(t.Rows) > 0, t.CSV != "", t.Arrow != ""} {
+		if on {
+			n++
+		}
+	}
+	if n != 1 {
+		c.bad(at, "", "a table comes from one of rows, csv and arrow")
+	}
+	for key, p := range map[string]string{"csv": t.CSV, "arrow": t.Arrow} {
+		if p != "" && !localPath(p) {
+			c.bad(at+"."+key, "name a file in the workflow's folder", "'%s' leads out of the workflow's folder", p)
+		}
+	}
+	if t.Arrow != "" && t.Columns != nil {
+		c.bad(at+".columns", "remove it", "an Arrow file has types of its own")
+	}
+	c.columns(at, t.Columns, madeTypes)
+	if len(t.Rows) == 0 {
+		return
+	}
+	var text string
+	if json.Unmarshal(t.Rows, &text) == nil {
+		v := c.compileValue(at+".rows", t.Rows)
+		s.rows = &v
+		return
+	}
+	var rows []map[string]json.RawMessage
+	if json.Unmarshal(t.Rows, &rows) != nil {
+		c.bad(at+".rows", "such as [{city: London, amount: 3}]", "must be a list of maps, or CEL")
+		return
+	}
+	s.rows = &value{raw: bytes.TrimSpace(t.Rows)}
+}
+
+// request checks a request and its templates, which are compiled again where it is
+// sent.
+func (c *compiler) request(at string, s *step) {
+	r := s.HTTP
+	templates, err := policy.NewTemplates()
+	if err != nil {
+		c.bad(at, "", "%s", err)
+		return
+	}
+	read := func(path, text string, secrets bool) *policy.Template {
+		t, err := templates.Compile(text, secrets)
+		if err != nil {
+			hint := ""
+			if strings.Contains(err.Error(), "undeclared reference") {
+				hint = "the templates of a request see args alone: name the value under args of the step"
+			}
+			c.bad(path, hint, "%s", err)
+		}
+		return t
+	}
+	if r.URL == "" {
+		c.bad(at+".url", "", "'url' is required")
+	} else if t := read(at+".url", r.URL, false); t != nil {
+		fixed, whole := t.Fixed()
+		u, err := url.Parse(fixed)
+		_, rest, _ := strings.Cut(fixed, "://")
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || !whole && !strings.ContainsAny(rest, "/?#") {
+			c.bad(at+".url", "such as https://example.com/search?q={{ args.q }}", "scheme, host and port have to be written out: an expression can stand behind them only")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
+		read(at+".headers."+name, r.Headers[name], true)
+	}
+	read(at+".body", r.Body, false)
+	if r.Body != "" && (r.Method == "" || r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		c.bad(at+".body", "write method: POST", "a request of this method has no body")
+	}
+}
+
+func (c *compiler) condition(at string, s *step) {
+	e, err := c.within.Condition(s.When)
+	if err != nil {
+		c.bad(at, "", "%s", err)
+		return
+	}
+	c.uses(at, e.Uses())
+	s.when = e
+}
+
+func (c *compiler) expression(at, text string) *policy.Expression {
+	e, err := c.within.Compile(text)
+	if err != nil {
+		hint := ""
+		if stepName.MatchString(text) && strings.Contains(err.Error(), "undeclared reference") {
+			hint = fmt.Sprintf("values are CEL; for the text write \"'%s'\"", text)
+		}
+		c.bad(at, hint, "%s", err)
+		return nil
+	}
+	c.uses(at, e.Uses())
+	return e
+}
+
+func (c *compiler) template(at, text string) *policy.Template {
+	t, err := c.within.Template(text)
+	if err != nil {
+		c.bad(at, "", "%s", err)
+		return nil
+	}
+	c.uses(at, t.Uses())
+	return t
+}
+
+// uses holds what expressions name to what there is.
+func (c *compiler) uses(at string, list []policy.Use) {
+	for _, u := range list {
+		switch u[0] {
+		case "params":
+			if len(u) > 1 && !slices.Contains(c.w.order, u[1]) {
+				c.bad(at, nearHint(u[1], c.w.order), "there is no parameter '%s'", u[1])
+			}
+		case "inputs":
+			c.useInput(at, u)
+		case "steps":
+			c.useStep(at, u)
+		case "data":
+			if c.w.Data == "" {
+				c.bad(at, "name a folder: data: data", "the workflow has no data")
+			}
+		}
+	}
+}
+
+func (c *compiler) useInput(at string, u policy.Use) {
+	var names []string
+	for _, in := range c.w.Inputs {
+		names = append(names, in.Name)
+	}
+	switch {
+	case len(u) == 1:
+		c.bad(at, "name one of them: inputs.NAME", "'inputs' is not one table")
+	case c.w.inputs[u[1]] == nil:
+		c.bad(at, nearHint(u[1], names), "there is no input '%s'", u[1])
+	case len(u) > 2 && !slices.Contains(tableFields, u[2]):
+		c.bad(at, nearHint(u[2], tableFields)+"it has "+strings.Join(tableFields, ", "), "a table has no '%s'", u[2])
+	}
+}
+
+func (c *compiler) useStep(at string, u policy.Use) {
+	if len(u) == 1 {
+		c.bad(at, "name one of them: steps.ID", "'steps' is not one step")
+		return
+	}
+	s := c.w.byID[u[1]]
+	if s == nil {
+		c.bad(at, nearHint(u[1], c.stepNames()), "there is no step '%s'", u[1])
+		return
+	}
+	c.need(s)
+	if len(u) > 2 && s.kind != "" {
+		if known := s.fields(); !slices.Contains(known, u[2]) {
+			c.bad(at, nearHint(u[2], known)+"it has "+strings.Join(known, ", "), "the result of step '%s' has no '%s'", s.ID, u[2])
+		}
+	}
+}
+
+// The keys of a result in expressions.
+var (
+	tableFields = []string{"rows", "columns", "count"}
+	textFields  = []string{"text", "value"}
+	anyFields   = []string{"ok", "skipped", "error"}
+)
+
+func (s *step) fields() []string {
+	switch {
+	case s.Foreach != nil:
+		return slices.Concat([]string{"items", "count", "text"}, anyFields)
+	case s.kind == StepSQL || s.kind == StepTable:
+		return slices.Concat(tableFields, []string{"text"}, anyFields)
+	case s.kind == StepTool:
+		return slices.Concat(textFields, []string{"tables"}, anyFields)
+	}
+	return slices.Concat(textFields, anyFields)
+}
+
+// sqlNames are the words of a query that may be names of tables: what stands in texts
+// and comments is not looked at.
+func sqlNames(sql string) []string {
+	var words []string
+	for i := 0; i < len(sql); {
+		switch ch := sql[i]; {
+		case strings.HasPrefix(sql[i:], "--"):
+			end := strings.IndexByte(sql[i:], '\n')
+			if end < 0 {
+				return words
+			}
+			i += end
+		case strings.HasPrefix(sql[i:], "/*"):
+			end := strings.Index(sql[i+2:], "*/")
+			if end < 0 {
+				return words
+			}
+			i += end + 4
+		case ch == '\'':
+			end := strings.IndexByte(sql[i+1:], ch)
+			if end < 0 {
+				return words
+			}
+			i += end + 2
+		case ch == '"' || ch == '`' || ch == '[':
+			closing := ch
+			if ch == '[' {
+				closing = ']'
+			}
+			end := strings.IndexByte(sql[i+1:], closing)
+			if end < 0 {
+				return words
+			}
+			words = append(words, sql[i+1:i+1+end])
+			i += end + 2
+		case isWord(ch):
+			j := i
+			for j < len(sql) && isWord(sql[j]) {
+				j++
+			}
+			words = append(words, sql[i:j])
+			i = j
+		case ch == ':' || ch == '$' || ch == '@': // a parameter
+			for i++; i < len(sql) && isWord(sql[i]); {
+				i++
+			}
+		default:
+			i++
+		}
+	}
+	return words
+}
+
+func isWord(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= 0x80
+}

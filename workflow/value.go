@@ -1,0 +1,101 @@
+package workflow
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/policy"
+)
+
+// value is what stands behind a key of args: a text is an expression, lists and maps
+// are read through, anything else is taken as it is.
+type value struct {
+	raw  json.RawMessage
+	expr *policy.Expression
+	list []value
+	keys []string // of a map, sorted; list has its values
+	m    bool
+}
+
+// compileValue reads a value. Found is told of each expression.
+func (c *compiler) compileValue(path string, raw json.RawMessage) value {
+	var list []json.RawMessage
+	var m map[string]json.RawMessage
+	var text string
+	switch raw = bytes.TrimSpace(raw); {
+	case len(raw) == 0:
+		return value{raw: json.RawMessage("null")}
+	case raw[0] == '"' && json.Unmarshal(raw, &text) == nil:
+		return value{expr: c.expression(path, text)}
+	case raw[0] == '[' && json.Unmarshal(raw, &list) == nil:
+		v := value{list: make([]value, len(list))}
+		for i, e := range list {
+			v.list[i] = c.compileValue(path, e)
+		}
+		return v
+	case raw[0] == '{' && json.Unmarshal(raw, &m) == nil:
+		v := value{m: true, keys: slices.Sorted(maps.Keys(m))}
+		for _, k := range v.keys {
+			v.list = append(v.list, c.compileValue(path, m[k]))
+		}
+		return v
+	}
+	return value{raw: raw}
+}
+
+// eval makes the JSON that the value comes to.
+func (v *value) eval(vars map[string]any) (json.RawMessage, error) {
+	switch {
+	case v.expr != nil:
+		return v.expr.Value(vars)
+	case v.list == nil && !v.m:
+		return v.raw, nil
+	}
+	brackets := "[]"
+	if v.m {
+		brackets = "{}"
+	}
+	out := []byte{brackets[0]}
+	for i := range v.list {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if v.m {
+			out = append(append(out, mustJSON(v.keys[i])...), ':')
+		}
+		e, err := v.list[i].eval(vars)
+		if err != nil {
+			return nil, err
+		}
+		if out = append(out, e...); len(out) > maxArguments {
+			return nil, tenon.Errorf(tenon.CodeTooLarge, "the values come to more than %d bytes", maxArguments)
+		}
+	}
+	return append(out, brackets[1]), nil
+}
+
+// maxArguments bounds what the arguments of one step come to.
+const maxArguments = 8 << 20
+
+// evalMap makes a JSON object of values.
+func evalMap(m map[string]value, vars map[string]any) (json.RawMessage, error) {
+	v := value{m: true, keys: slices.Sorted(maps.Keys(m))}
+	for _, k := range v.keys {
+		v.list = append(v.list, m[k])
+	}
+	raw, err := v.eval(vars)
+	return raw, err
+}
+
+func mustJSON(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		// Only values of this package get here, and their raw parts were checked when
+		// they were decoded.
+		panic("workflow: " + err.Error())
+	}
+	return b
+}
