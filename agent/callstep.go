@@ -33,6 +33,7 @@ type CallContext struct {
 	Inner  string
 	Budget Allowance
 	Inputs map[string]tenon.Table
+	Debug  bool
 }
 
 // CallBounds are what bounds the calls of a run.
@@ -189,7 +190,7 @@ func (c *CallStep) Next(x CallContext) []tenon.Command {
 	case call.status == ready && call.decision.delegates():
 		// It may be repeated: the child's run has an id of its own and is found again.
 		return one(tenon.Command{Step: call.step, Kind: CommandChild, Idempotent: true, After: max(call.delay, x.After), Data: mustJSON(ChildCommand{
-			Name: call.tool.Name, Server: call.decision.Server, Agent: call.decision.Remote, Arguments: call.decision.Arguments, Inputs: x.Inputs,
+			Name: call.tool.Name, Server: call.decision.Server, Agent: call.decision.Remote, Arguments: call.decision.Arguments, Inputs: x.Inputs, Debug: x.Debug,
 			Depth: c.bounds.Depth, MaxDepth: c.bounds.MaxDepth, Grant: x.Inner, Grants: x.Grants, Allowance: x.Budget})})
 	case call.status == ready:
 		cmd := call.command(Budgets{}, nil)

@@ -49,6 +49,8 @@ type ChildCommand struct {
 	Allowance Allowance         `json:"allowance,omitzero"`
 	// Inputs are the tables that a workflow gets, by the names of its ports.
 	Inputs map[string]tenon.Table `json:"inputs,omitempty"`
+	// Debug keeps the folder of a workflow that fails.
+	Debug bool `json:"debug,omitempty"`
 }
 
 // Allowance is what a child may use of what its caller has left. A zero field is

@@ -23,6 +23,7 @@ type DirectSpec struct {
 	Inputs map[string]tenon.Table `json:"inputs,omitempty"`
 	// Inner says who allowed beforehand what the steps of a workflow tool would ask.
 	Inner string `json:"inner,omitempty"`
+	Debug bool   `json:"debug,omitempty"` // keep the folder of a workflow that fails
 }
 
 // Direct is the core of a person's own tool call: the same steps, policy and
@@ -76,7 +77,7 @@ func (d *Direct) Next() []tenon.Command {
 		return d.done(tenon.RunCancelled, tenon.StopCancelled, tenon.Errorf(tenon.CodeCancelled, "the call was cancelled"))
 	}
 	// The call is allowed by who makes it; what it leads to is not.
-	return d.call.Next(CallContext{Tools: d.spec.Tools, Grant: d.spec.By, Inner: d.spec.Inner, Inputs: d.spec.Inputs})
+	return d.call.Next(CallContext{Tools: d.spec.Tools, Grant: d.spec.By, Inner: d.spec.Inner, Inputs: d.spec.Inputs, Debug: d.spec.Debug})
 }
 
 func (d *Direct) done(state tenon.RunState, stop tenon.StopReason, err *tenon.Error) []tenon.Command {

@@ -26,8 +26,10 @@ const (
 // Tool is one entry of `tools`: what tenon.yaml says about one tool of a server.
 // The entry's key is the name that the model sees.
 type Tool struct {
-	// What the tool is. mcp: a tool of a server; agent: another agent, who answers and returns; http: a request; prompt: a template that a model answers.
-	Kind string `yaml:"kind" enum:"mcp,agent,http,prompt" later:"workflow" default:"mcp"`
+	// What the tool is. mcp: a tool of a server; agent: another agent, who answers and returns; http: a request; prompt: a template that a model answers; workflow: a workflow file.
+	Kind string `yaml:"kind" enum:"mcp,workflow,http,prompt,agent" default:"mcp"`
+	// workflow: its file, a folder with a `workflow.yaml`, or a packed workflow.
+	Path string `yaml:"path"`
 	// http: the request of a call.
 	Request Request `yaml:"request"`
 	// prompt: what the model is asked, a text with CEL over `args` between {{ and }}.
@@ -73,9 +75,10 @@ type Tool struct {
 // Tools that no MCP server has are those of servers of these names, which no
 // configuration can have.
 const (
-	AgentServer  = "agents"
-	HTTPServer   = "http_tools"
-	PromptServer = "prompt_tools"
+	AgentServer    = "agents"
+	HTTPServer     = "http_tools"
+	PromptServer   = "prompt_tools"
+	WorkflowServer = "workflows"
 )
 
 // Request is what a tool of kind http sends. Between {{ and }} stands CEL over
@@ -140,6 +143,8 @@ func (t Tool) WithDefaults(name string) Tool {
 		t.Server, t.RemoteName = HTTPServer, name
 	case tenon.KindPrompt:
 		t.Server, t.RemoteName = PromptServer, name
+	case tenon.KindWorkflow:
+		t.Server, t.RemoteName = WorkflowServer, name
 	}
 	if t.RemoteName == "" {
 		t.RemoteName = name

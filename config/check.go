@@ -374,6 +374,10 @@ func (k *checker) tools() {
 			k.builtinTool(p, name, t)
 			continue
 		}
+		if t.Kind == tenon.KindWorkflow {
+			k.workflowTool(p, name, t)
+			continue
+		}
 		for _, key := range []string{"request", "template", "model"} {
 			if k.has(p + "." + key) {
 				k.bad(p+"."+key, "write kind: "+map[string]string{"request": "http"}[key]+map[string]string{"template": "prompt", "model": "prompt"}[key], "a tool of kind mcp has no '%s'", key)

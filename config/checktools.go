@@ -141,3 +141,27 @@ func (k *checker) template(p, text string, secrets bool) *policy.Template {
 	}
 	return c
 }
+
+// workflowTool checks a tool of kind workflow, its file included.
+func (k *checker) workflowTool(p, name string, t catalog.Tool) {
+	for _, key := range []string{"server", "remote_name", "agent", "template", "model", "request"} {
+		if k.has(p + "." + key) {
+			k.bad(p+"."+key, "remove it", "a tool of kind workflow has no '%s'", key)
+		}
+	}
+	for _, key := range []string{"arguments", "schema", "arguments_mode"} {
+		if k.has(p + "." + key) {
+			k.bad(p+"."+key, "write it under parameters of the workflow", "the arguments of a workflow stand in its file")
+		}
+	}
+	k.tool(p, name, t)
+	if t.Path == "" {
+		if !k.failedUnder(p + ".path") {
+			k.bad(p+".path", "", "'path' is required")
+		}
+		return
+	}
+	if _, _, err := ReadWorkflow(t.Path); err != nil {
+		k.bad(p+".path", "tenon workflows validate "+t.Path, "%s", err)
+	}
+}

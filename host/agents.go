@@ -25,6 +25,8 @@ func kindOf(t *tenon.Tool) string {
 	switch t.Server {
 	case catalog.AgentServer, catalog.PromptServer:
 		return agent.KindAgent
+	case catalog.WorkflowServer:
+		return agent.KindWorkflow
 	case handoffServer:
 		return agent.KindHandoff
 	case finderServer:

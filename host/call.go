@@ -48,7 +48,7 @@ func (h *Host) StartCallAs(ctx context.Context, who tenon.Principal, name string
 		}
 		return tenon.Run{}, err
 	}
-	spec := agent.DirectSpec{Name: name, Arguments: args, By: string(who)}
+	spec := agent.DirectSpec{Name: name, Arguments: args, By: string(who), MaxDepth: h.config.Limits.WithDefaults().MaxDepth}
 	spec.Tools = snapshot.Digest()
 	h.remember(spec.Tools, snapshot)
 	run := tenon.Run{ID: tenon.NewID("run", h.now()), Core: agent.DirectVersion, Principal: who, Title: shorten("call "+name, titleLen),

@@ -12,6 +12,7 @@ import (
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/workflow"
 )
 
 // doChild has another agent answer, in a run of its own that this step follows.
@@ -40,6 +41,9 @@ func (h *Host) doChild(ctx context.Context, run string, a engine.Attempt, emit f
 
 // startChild begins the run of an agent that another one called.
 func (h *Host) startChild(ctx context.Context, caller tenon.Run, id string, c *agent.ChildCommand) error {
+	if c.Server == catalog.WorkflowServer {
+		return h.startWorkflowChild(ctx, caller, id, c)
+	}
 	spec, snapshot, err := h.childSpec(ctx, caller, c)
 	if err != nil {
 		return err
@@ -123,6 +127,12 @@ func (h *Host) childOutcome(ctx context.Context, id string) (agent.Outcome, erro
 	r, err := h.Report(ctx, id)
 	if err != nil {
 		return agent.Outcome{}, err
+	}
+	if row, err := h.store.Run(ctx, id); err != nil || row.Core == workflow.Version {
+		if err != nil {
+			return agent.Outcome{}, err
+		}
+		return h.workflowOutcome(ctx, id)
 	}
 	o := agent.Outcome{Spent: &agent.Summary{Turns: r.Turns, ToolCalls: len(r.ToolCalls), Usage: r.Usage}}
 	if r.Cost != nil {

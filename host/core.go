@@ -7,6 +7,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/workflow"
 )
 
 // newCore makes the core of a run. See [engine.NewCore].
@@ -19,6 +20,8 @@ func (h *Host) newCore(ctx context.Context, spec engine.Spec) (tenon.Core, error
 			return nil, tenon.Errorf(tenon.CodeStore, "run %s: its spec cannot be read: %w", spec.Run.ID, err)
 		}
 		return agent.NewDirect(s), nil
+	case workflow.Version:
+		return h.newWorkflowCore(ctx, spec)
 	default:
 		return nil, tenon.Errorf(tenon.CodeStore, "run %s was written by %q, which this version of tenon does not know; use the version that wrote it, or a newer one", spec.Run.ID, spec.Run.Core)
 	}
@@ -83,7 +86,7 @@ func (h *Host) fold(ctx context.Context, run string, upTo uint64) (*agent.State,
 	}
 	s, ok := core.(*agent.State)
 	if !ok {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "run %s is a single tool call and has no conversation", run)
+		return nil, tenon.Errorf(tenon.CodeInvalid, "run %s has no conversation: it is a tool call or a workflow", run)
 	}
 	return s, nil
 }

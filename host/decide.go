@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/policy"
 )
@@ -16,6 +17,9 @@ import (
 // doDecide evaluates the policy about a tool call, or asks the budgets about a
 // model call.
 func (h *Host) doDecide(ctx context.Context, run string, a engine.Attempt) ([]tenon.Event, error) {
+	if e, ok := planned(a); ok {
+		return []tenon.Event{e}, nil
+	}
 	var c agent.DecideCommand
 	if err := json.Unmarshal(a.Data, &c); err != nil {
 		return nil, tenon.Errorf(tenon.CodeInternal, "step %s: %w", a.Step, err)
@@ -41,11 +45,10 @@ func (h *Host) doDecide(ctx context.Context, run string, a engine.Attempt) ([]te
 // tool before, and the budgets, in this order.
 func (h *Host) decideCall(ctx context.Context, a engine.Attempt, c *agent.DecideCommand) (agent.Decision, error) {
 	d := agent.Decision{Policy: h.law().digest}
-	snapshot, err := h.inView(ctx, c.View, c.Propose)
-	if err != nil {
+	call, err := h.prepared(ctx, c)
+	if call.Tool == nil && tenon.ErrorCode(err) == tenon.CodeStore {
 		return d, err
 	}
-	call, err := snapshot.Prepare(&c.Call)
 	t := call.Tool
 	if d.Arguments = call.Arguments; len(d.Arguments) == 0 {
 		d.Arguments = json.RawMessage("{}")
@@ -91,6 +94,19 @@ func (h *Host) decideCall(ctx context.Context, a engine.Attempt, c *agent.Decide
 		h.bill(ctx, a.Row, a.Step, c.Budgets, callUnits, use{calls: 1})
 	}
 	return d, nil
+}
+
+// prepared looks the tool of a call up and holds the arguments to it. A step of a
+// workflow brings its tool along.
+func (h *Host) prepared(ctx context.Context, c *agent.DecideCommand) (catalog.Prepared, error) {
+	if c.Tool != nil {
+		return catalog.Prepared{Tool: c.Tool, Arguments: c.Call.Arguments}, nil
+	}
+	snapshot, err := h.inView(ctx, c.View, c.Propose)
+	if err != nil {
+		return catalog.Prepared{}, tenon.Errorf(tenon.CodeStore, "%w", err)
+	}
+	return snapshot.Prepare(&c.Call)
 }
 
 // reserveCall reserves a call. The last of a budget may be reserved by another run

@@ -15,6 +15,7 @@ import (
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/telemetry"
+	"github.com/tenonhq/tenon/workflow"
 )
 
 // do carries out one command of a core. See [engine.Do].
@@ -34,6 +35,8 @@ func (h *Host) do(ctx context.Context, run string, a engine.Attempt, emit func(t
 		return h.doDecide(ctx, run, a)
 	case agent.CommandTool:
 		return h.doTool(ctx, run, a, emit)
+	case workflow.CommandTable:
+		return h.doTable(ctx, a)
 	}
 	return nil, tenon.Errorf(tenon.CodeInternal, "run %s: step %s wants %q, which this version of tenon cannot do", run, a.Step, a.Kind)
 }
@@ -130,10 +133,20 @@ func (h *Host) trace(run, step string) string {
 // doTool calls a tool and says how it ended.
 func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit func(tenon.Event)) ([]tenon.Event, error) {
 	var c agent.ToolCommand
-	if err := json.Unmarshal(a.Data, &c); err != nil {
+	err := json.Unmarshal(a.Data, &c)
+	if err != nil {
 		return nil, tenon.Errorf(tenon.CodeInternal, "step %s: %w", a.Step, err)
 	}
+	if err := h.needFolder(ctx, a.Row); err != nil {
+		return []tenon.Event{h.failed(a.Step, err, false, 0)}, nil
+	}
 	s, ok := h.sets()[c.Server]
+	if c.Server == workflow.StepServer {
+		if s, err = h.stepTools(ctx, a.Row); err != nil {
+			return nil, err
+		}
+		ok = true
+	}
 	if !ok {
 		err := tenon.Errorf(tenon.CodeUnreachable, "server '%s' of tool '%s' is not configured any more", c.Server, c.Name)
 		return []tenon.Event{h.failed(a.Step, err, false, 0)}, nil

@@ -87,6 +87,8 @@ type Config struct {
 	// what servers want to know. It is called once for each, one after another. An
 	// error leaves the run waiting and ends Run. Nil: such runs wait for Decide.
 	Approve func(context.Context, Approval) (agent.Ruling, error)
+	// Workflows adds workflows as tools, beside those that the configuration names.
+	Workflows map[string]Workflow
 	// Version is told to servers and providers.
 	Version string
 	// Live asks servers for their tools where those of the last listing would do.
@@ -127,8 +129,9 @@ type Host struct {
 	toolsets map[string]tenon.Toolset // the servers and the caller's own
 	models   *models
 	cassette cassette
-	requests *httpTools      // nil: no tool is of kind http
-	asked    *promptTools    // nil: no tool is of kind prompt
+	requests *httpTools   // nil: no tool is of kind http
+	asked    *promptTools // nil: no tool is of kind prompt
+	flows    workflows
 	redactor *tenon.Redactor // knows the secrets that are in use
 
 	logins    logins
@@ -192,7 +195,7 @@ func prepare(cfg Config) (*Host, error) {
 // work makes the engine of a host that has a store.
 func (h *Host) work() (err error) {
 	h.users.Add(1)
-	h.engine, err = local.New(local.Config{Store: h.store, NewCore: h.newCore, Do: h.do, Clock: h.cfg.Clock, Logger: h.log, Observe: h.cfg.Observe,
+	h.engine, err = local.New(local.Config{Store: h.store, NewCore: h.newCore, Do: h.do, Clock: h.cfg.Clock, Logger: h.log, Observe: h.observe,
 		Parallel: maxParallel})
 	if err != nil {
 		return errors.Join(err, h.leaveStore())
@@ -264,6 +267,9 @@ func (h *Host) openServers() error {
 	}
 	h.openAgents()
 	if err := h.openBuiltin(); err != nil {
+		return err
+	}
+	if err := h.openWorkflows(); err != nil {
 		return err
 	}
 	if len(h.cfg.Functions) > 0 {
@@ -403,6 +409,7 @@ func (h *Host) Close() error {
 	if h.requests != nil {
 		h.requests.client.Close()
 	}
+	h.closeFlows()
 	return errors.Join(err, h.cassette.close(), h.leaveStore())
 }
 

@@ -30,8 +30,8 @@ func (h *Host) Steer(ctx context.Context, run, text, by string) (tenon.Event, er
 	if err != nil {
 		return tenon.Event{}, err
 	}
-	if row.Core == agent.DirectVersion {
-		return tenon.Event{}, tenon.Errorf(tenon.CodeInvalid, "run %s is a single tool call, which takes no messages", run)
+	if row.Core != agent.Version {
+		return tenon.Event{}, tenon.Errorf(tenon.CodeInvalid, "run %s is a tool call or a workflow, which takes no messages", run)
 	}
 	return h.engine.Signal(ctx, run, engine.Signal{ID: tenon.NewID("sig", h.now()), Kind: agent.EventMessage,
 		By: by, Data: encode(agent.Steer{Text: text, By: by})})

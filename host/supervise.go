@@ -13,6 +13,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/workflow"
 )
 
 const (
@@ -226,7 +227,7 @@ func (h *Host) pages(ctx context.Context, f engine.Filter, want func(tenon.Run) 
 // fit says what of a run's needs is missing here, nil for nothing. The error is
 // about the look at it.
 func (h *Host) fit(ctx context.Context, r tenon.Run) (lack, err error) {
-	if r.Core != agent.Version && r.Core != agent.DirectVersion {
+	if r.Core != agent.Version && r.Core != agent.DirectVersion && r.Core != workflow.Version {
 		return tenon.Errorf(tenon.CodeConfig, "it was written by %q, which this version of tenon does not know", r.Core), nil
 	}
 	events, err := h.store.Events(ctx, r.ID, 0, 1)

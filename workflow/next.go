@@ -181,7 +181,7 @@ func (s *State) nextUnit(u *unit, free *int) []tenon.Command {
 
 // nextCall names what a call needs; one that would begin needs room.
 func (s *State) nextCall(u *unit, free *int) []tenon.Command {
-	x := agent.CallContext{Tools: s.spec.Tools, Grant: s.spec.Grant, Grants: s.grants, Inner: s.spec.Grant, After: u.delay,
+	x := agent.CallContext{Tools: s.spec.Tools, Grant: s.spec.Grant, Grants: s.grants, Inner: s.spec.Grant, Debug: s.spec.Debug, After: u.delay,
 		Timeout: s.within(u.p.Timeout), Budget: s.share(u)}
 	if u.p.kind == StepHTTP {
 		x.Tool = s.requestTool(u.p.step)

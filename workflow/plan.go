@@ -18,17 +18,17 @@ type Planned struct {
 	Skip   bool              `json:"skip,omitempty"` // by when
 	Each   bool              `json:"each,omitempty"` // the step is repeated for Items
 	Items  []json.RawMessage `json:"items,omitempty"`
-	Args   json.RawMessage   `json:"args,omitempty"`   // of a tool or a request
-	Params json.RawMessage   `json:"params,omitempty"` // of a query
-	Text   string            `json:"text,omitempty"`   // of a template; what an agent is asked
-	Rows   json.RawMessage   `json:"rows,omitempty"`   // of a table
+	Args   json.RawMessage   `json:"args,omitempty"`      // of a tool or a request
+	Params json.RawMessage   `json:"arguments,omitempty"` // of a query
+	Text   string            `json:"text,omitempty"`      // of a template; what an agent is asked
+	Rows   json.RawMessage   `json:"rows,omitempty"`      // of a table
 	Error  *tenon.Error      `json:"error,omitempty"`
 }
 
 // PlanCommand is the data of a command of kind decide that plans an attempt. There is
 // nothing left to decide: it is recorded as it is.
 type PlanCommand struct {
-	Plan *Planned `json:"plan,omitempty"`
+	Plan json.RawMessage `json:"plan,omitempty"` // a Planned
 }
 
 // planCommand plans an attempt. Item is -1 for the step itself.
@@ -37,7 +37,7 @@ func (s *State) planCommand(p *progress, item, try int) tenon.Command {
 	if plan.Error != nil {
 		plan = &Planned{Error: plan.Error}
 	}
-	return tenon.Command{Step: unitID(p.ID, item, try), Kind: agent.CommandDecide, Idempotent: true, Data: mustJSON(PlanCommand{plan})}
+	return tenon.Command{Step: unitID(p.ID, item, try), Kind: agent.CommandDecide, Idempotent: true, Data: mustJSON(PlanCommand{mustJSON(plan)})}
 }
 
 func (s *State) plan(p *progress, item int) *Planned {

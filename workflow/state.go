@@ -21,7 +21,7 @@ const Version = "workflow@1"
 type Spec struct {
 	Workflow string                     `json:"workflow"` // digest of the pack
 	Name     string                     `json:"name"`
-	Params   json.RawMessage            `json:"params"` // with the defaults
+	Params   json.RawMessage            `json:"arguments"` // with the defaults
 	Inputs   map[string]tenon.Table     `json:"inputs,omitempty"`
 	Heads    map[string]json.RawMessage `json:"heads,omitempty"` // the first rows of the inputs
 	Tools    string                     `json:"tools,omitempty"` // digest of the tool snapshot
@@ -117,7 +117,7 @@ func New(w *Workflow, spec Spec) (*State, error) {
 		inputs[name] = tableView(&t, spec.Heads[name])
 	}
 	s.views = map[string]any{}
-	s.vars = map[string]any{"params": params, "inputs": inputs, "steps": s.views, "data": spec.Folder}
+	s.vars = map[string]any{"params": params, "inputs": inputs, "steps": s.views, "data": spec.Folder + "/data"}
 	for _, st := range w.steps {
 		p := &progress{step: st}
 		s.steps = append(s.steps, p)

@@ -1,0 +1,256 @@
+package host_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/workflow"
+)
+
+// flowFile reads a workflow whose head is written for it.
+func flowFile(t *testing.T, body string) host.Workflow {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "data"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"workflow.yaml": "kind: workflow\nversion: 1\nname: w\ndescription: A workflow.\n" + body,
+		"data/note.txt": "a note", "goods.csv": "thing,amount\ntea,3\nmilk,2\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, pack, err := config.ReadWorkflow(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return host.Workflow{Workflow: w, Pack: pack}
+}
+
+// flowHost is a host with a shop and workflows as tools.
+func flowHost(t *testing.T, home string, s *shop, flows map[string]host.Workflow, m func(name string, req *tenon.Request) *tenon.Response) *host.Host {
+	t.Helper()
+	c := host.Config{Home: home, Toolsets: map[string]tenon.Toolset{"shop": s}, Workflows: flows, LookupEnv: func(string) (string, bool) { return "", false },
+		Config: &config.Config{Agents: map[string]agent.Config{"helper": agent.Config{Instructions: agent.Instructions{Text: "helper"}}.WithDefaults()}}}
+	if m != nil {
+		c.Model = "m"
+		c.Models = map[string]tenon.Model{"m": answering(func(req *tenon.Request) (*tenon.Response, error) { return m(req.System, req), nil })}
+	}
+	h, err := host.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	return h
+}
+
+// runFlow runs a workflow to its end or until it waits.
+func runFlow(t *testing.T, h *host.Host, c host.WorkflowCall) (tenon.Run, []tenon.Event) {
+	t.Helper()
+	run, err := h.StartWorkflow(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []tenon.Event
+	for e, err := range h.Events(t.Context(), run.ID, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, e)
+	}
+	row, err := h.RunRow(t.Context(), run.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return row, events
+}
+
+func message(t *testing.T, h *host.Host, run string) string {
+	t.Helper()
+	r, err := h.WorkflowResult(t.Context(), run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Message
+}
+
+// TestWorkflow runs each kind of step, without a model but for the agent's.
+func TestWorkflow(t *testing.T) {
+	s := &shop{}
+	home := t.TempDir()
+	w := flowFile(t, `
+parameters:
+  city: {type: string, default: London, description: where}
+steps:
+  - {id: goods, table: {csv: goods.csv}}
+  - {id: prices, tool: price, server: shop, foreach: steps.goods.rows, args: {thing: item.thing}}
+  - {id: asked, agent: helper, message: "What about {{ params.city }}?"}
+  - {id: never, when: "params.city == 'Paris'", template: x}
+  - {id: bad, tool: fail, server: shop, on_error: {default: 7}}
+  - {id: note, tool: price, server: shop, args: {thing: "data + '/note.txt'"}}
+  - id: msg
+    template: "{{ steps.goods.count }} goods: {{ steps.prices.text }}; {{ steps.asked.text }}; {{ steps.never.skipped }} {{ steps.bad.value }} {{ steps.bad.ok }} {{ steps.note.ok }}"
+outputs: [{name: all, description: all goods, from: goods, columns: {thing: string, amount: integer}}]
+message: msg
+data: data
+`)
+	h := flowHost(t, home, s, nil, func(name string, req *tenon.Request) *tenon.Response { return says(name + " says " + lastText(req)) })
+	row, events := runFlow(t, h, host.WorkflowCall{Workflow: w, Params: json.RawMessage(`{"city":"Rome"}`)})
+	if row.State != tenon.RunCompleted {
+		r, _ := h.WorkflowResult(t.Context(), row.ID)
+		t.Fatalf("%+v %+v", row, r)
+	}
+	if got, want := message(t, h, row.ID), "2 goods: 3 EUR\n3 EUR; helper says What about Rome?; true 7 false true"; got != want {
+		t.Errorf("message\n%s\nwant\n%s", got, want)
+	}
+	r, err := h.WorkflowResult(t.Context(), row.ID)
+	if err != nil || len(r.Outputs) != 1 || r.Outputs[0].Name != "all" || r.Outputs[0].Rows != 2 {
+		t.Errorf("%+v %v", r, err)
+	}
+	want := []tenon.TableColumn{{Name: "thing", Type: "string"}, {Name: "amount", Type: "integer"}}
+	if diff := cmp.Diff(want, r.Outputs[0].Columns); diff != "" {
+		t.Error(diff)
+	}
+	if left, _ := os.ReadDir(filepath.Join(home, "workflows")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	calls := agent.Calls(kept(events))
+	if len(calls) != 4 || calls[0].Server != "shop" || calls[0].Verdict != tenon.Allow {
+		t.Errorf("%d calls: %+v", len(calls), calls)
+	}
+	for _, st := range agent.Steps(kept(events), row.Updated) {
+		if st.Outcome == agent.CallOpen || st.Outcome == "stopped" {
+			t.Errorf("step %+v has no end", st)
+		}
+	}
+	if child, err := h.Report(t.Context(), row.ID+"/asked"); err != nil || child.Agent != "helper" {
+		t.Errorf("%+v %v", child, err)
+	}
+}
+
+func kept(events []tenon.Event) (list []tenon.Event) {
+	for _, e := range events {
+		if e.Seq > 0 {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// TestWorkflowAsks has a step wait for a person; another process goes on.
+func TestWorkflowAsks(t *testing.T) {
+	home, s := t.TempDir(), &shop{}
+	w := flowFile(t, "steps:\n  - {id: sell, tool: sell, server: shop}\n  - {id: msg, template: 'sold: {{ steps.sell.text }}'}\nmessage: msg\n")
+	h := flowHost(t, home, s, nil, nil)
+	row, _ := runFlow(t, h, host.WorkflowCall{Workflow: w})
+	if row.State != tenon.RunInputRequired || len(row.Waiting) != 1 || s.sold.Load() != 0 {
+		t.Fatalf("%+v", row)
+	}
+	list, err := h.Approvals(t.Context())
+	if err != nil || len(list) != 1 || list[0].Asking.Remote != "sell" {
+		t.Fatalf("%+v %v", list, err)
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h = flowHost(t, home, s, nil, nil)
+	if _, err := h.Decide(t.Context(), row.ID, "sell", agent.Ruling{Verdict: tenon.Allow, By: "me"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Resume(t.Context(), row.ID); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range h.Events(t.Context(), row.ID, row.Seq) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.sold.Load() != 1 {
+		t.Errorf("sold %d", s.sold.Load())
+	}
+	if got := message(t, h, row.ID); !strings.HasPrefix(got, "sold: ") {
+		t.Error(got)
+	}
+}
+
+// TestWorkflowTool calls a workflow as a tool: an agent, a person, another workflow.
+func TestWorkflowTool(t *testing.T) {
+	s := &shop{}
+	yes := true
+	inner := flowFile(t, "parameters: {thing: {type: string, description: what}}\nsteps:\n  - {id: p, tool: price, server: shop, args: {thing: params.thing}}\n  - {id: m, template: '{{ params.thing }} is {{ steps.p.text }}'}\nmessage: m\n")
+	outer := flowFile(t, "steps:\n  - {id: a, tool: inner, server: workflows, args: {thing: \"'tea'\"}}\n  - {id: m, template: 'it says {{ steps.a.text }}'}\nmessage: m\n")
+	flows := map[string]host.Workflow{"inner": inner, "outer": outer}
+	h := flowHost(t, t.TempDir(), s, flows, func(name string, req *tenon.Request) *tenon.Response {
+		if last := lastText(req); last == "go" {
+			return calls(`inner {"thing":"milk"}`)
+		}
+		return says("so " + lastText(req))
+	})
+	_ = yes
+	r, _ := ask(t, h, host.Question{Text: "go", Grant: "me"})
+	if r.Answer != "so milk is 3 EUR" || len(r.ToolCalls) != 1 || r.ToolCalls[0].Kind != tenon.KindWorkflow {
+		t.Errorf("%+v", r)
+	}
+	result, run, err := h.CallTool(t.Context(), "inner", json.RawMessage(`{"thing":"tea"}`), nil)
+	if err != nil || result.Text() != "tea is 3 EUR" {
+		t.Errorf("%+v %v", result, err)
+	}
+	if got := message(t, h, run); got != "tea is 3 EUR" {
+		t.Error(got)
+	}
+	row, _ := runFlow(t, h, host.WorkflowCall{Workflow: outer, Grant: "me"})
+	if got := message(t, h, row.ID); got != "it says tea is 3 EUR" {
+		t.Error(got)
+	}
+}
+
+// TestWorkflowDepth has a workflow that calls itself end at the limit.
+func TestWorkflowDepth(t *testing.T) {
+	w := flowFile(t, "steps:\n  - {id: again, tool: w, server: workflows}\n")
+	h := flowHost(t, t.TempDir(), &shop{}, map[string]host.Workflow{"w": w}, nil)
+	row, _ := runFlow(t, h, host.WorkflowCall{Workflow: w, Grant: "me"})
+	if got := message(t, h, row.ID); row.State != tenon.RunFailed || !strings.Contains(got, "3 deep") {
+		t.Error(row.State, got)
+	}
+}
+
+// TestWorkflowFails has the failure named with its step; in debug mode its folder stays.
+func TestWorkflowFails(t *testing.T) {
+	home := t.TempDir()
+	w := flowFile(t, "steps:\n  - {id: t, table: {rows: [{a: 1}]}}\n  - {id: f, tool: fail, server: shop, args: {x: steps.t.count}}\n  - {id: after, template: '{{ steps.f.text }}'}\nmessage: after\n")
+	h := flowHost(t, home, &shop{}, nil, nil)
+	for _, debug := range []bool{false, true} {
+		row, _ := runFlow(t, h, host.WorkflowCall{Workflow: w, Debug: debug})
+		r, err := h.WorkflowResult(t.Context(), row.ID)
+		if err != nil || row.State != tenon.RunFailed || !strings.HasPrefix(r.Message, workflow.MessageFailed+"step 'f': ") {
+			t.Fatalf("%+v %v", r, err)
+		}
+		if debug != (r.Folder != "") {
+			t.Fatalf("folder %q", r.Folder)
+		}
+		if !debug {
+			if left, _ := os.ReadDir(filepath.Join(home, "workflows")); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+			continue
+		}
+		for name, want := range map[string]string{"steps/f.json": `"x": 1`, "steps/t.json": `"a": 1`, "t.arrow": "", "parameters.json": "{}"} {
+			b, err := os.ReadFile(filepath.Join(r.Folder, name))
+			if err != nil || !strings.Contains(string(b), want) {
+				t.Errorf("%s: %s %v", name, b, err)
+			}
+		}
+	}
+}
+
+var _ = catalog.WorkflowServer

@@ -1,0 +1,355 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/workflow"
+)
+
+// Workflow is a workflow as a tool.
+type Workflow struct {
+	*workflow.Workflow
+	Pack *workflow.Pack
+	// Description is told to models in place of the file's; empty: the file's.
+	Description string
+	// Foreign says that it came with a table: what it says of itself counts for nothing.
+	Foreign bool
+}
+
+// flow is a workflow that the host can run.
+type flow struct {
+	Workflow
+	zip func() (zip []byte, digest string, err error)
+}
+
+func newFlow(w Workflow) *flow {
+	f := &flow{Workflow: w}
+	once := sync.OnceValues(func() ([]byte, error) { return w.Pack.Zip() })
+	f.zip = func() ([]byte, string, error) {
+		b, err := once()
+		return b, digestOf(b), err
+	}
+	return f
+}
+
+// workflows are the workflows of a host: those that are tools, by name, and those of
+// runs, by the digests of their packs.
+type workflows struct {
+	tools map[string]*flow
+
+	mu    sync.Mutex
+	packs map[string]*packed
+}
+
+// packed is a workflow as a run has it.
+type packed struct {
+	w    *workflow.Workflow
+	pack *workflow.Pack
+	http *httpTools // of its steps
+}
+
+// maxPacked bounds the workflows that are kept in memory for runs.
+const maxPacked = 256
+
+// openWorkflows reads the workflows that are tools.
+func (h *Host) openWorkflows() error {
+	h.flows.tools, h.flows.packs = map[string]*flow{}, map[string]*packed{}
+	for _, name := range slices.Sorted(maps.Keys(h.config.Tools)) {
+		t := h.config.Tools[name]
+		if t.Kind != tenon.KindWorkflow || !t.IsEnabled() {
+			continue
+		}
+		w, pack, err := config.ReadWorkflow(t.Path)
+		if err != nil {
+			return tenon.Errorf(tenon.CodeConfig, "tools.%s.path: %w", name, err)
+		}
+		h.flows.tools[name] = newFlow(Workflow{Workflow: w, Pack: pack})
+	}
+	for name, w := range h.cfg.Workflows {
+		if h.flows.tools[name] != nil {
+			return tenon.Errorf(tenon.CodeConfig, "there are two workflows '%s'", name)
+		}
+		h.flows.tools[name] = newFlow(w)
+	}
+	if len(h.flows.tools) > 0 {
+		h.toolsets[catalog.WorkflowServer] = workflowTools{h}
+	}
+	return nil
+}
+
+// workflowTools is the toolset of the workflows. Their calls are runs of their own,
+// which the core begins, so that nobody calls them here.
+type workflowTools struct{ h *Host }
+
+// Tools implements [tenon.Toolset].
+func (t workflowTools) Tools(context.Context) ([]tenon.Tool, error) {
+	var list []tenon.Tool
+	for _, name := range slices.Sorted(maps.Keys(t.h.flows.tools)) {
+		f := t.h.flows.tools[name]
+		list = append(list, tenon.Tool{Remote: name, Kind: tenon.KindWorkflow, Description: f.describe(), Input: f.schema()})
+	}
+	return list, nil
+}
+
+// Call implements [tenon.Toolset].
+func (t workflowTools) Call(_ context.Context, c tenon.Call) (*tenon.Result, error) {
+	return nil, tenon.Errorf(tenon.CodeInternal, "workflow '%s' was called as if it were a tool of a server", c.Tool)
+}
+
+// describe is what a model is told: what the workflow does, and its tables.
+func (f *flow) describe() string {
+	text := cmp.Or(f.Description, f.File.Description)
+	if len(f.Inputs) == 0 && len(f.Outputs) == 0 {
+		return text
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "description: %s\n", encode(text))
+	ports := func(key string, list []workflow.Input) {
+		if len(list) == 0 {
+			return
+		}
+		fmt.Fprintf(&b, "%s:\n", key)
+		for _, p := range list {
+			fmt.Fprintf(&b, "  - name: %s\n    description: %s\n    type: Table\n", p.Name, encode(p.Description))
+			if len(p.Columns) > 0 {
+				b.WriteString("    columns:\n")
+				for _, c := range slices.Sorted(maps.Keys(p.Columns)) {
+					fmt.Fprintf(&b, "      %s: %s\n", encode(c), p.Columns[c])
+				}
+			}
+		}
+	}
+	ports("input_ports", f.Inputs)
+	outputs := make([]workflow.Input, len(f.Outputs))
+	for i, o := range f.Outputs {
+		outputs[i] = workflow.Input{Name: o.Name, Description: o.Description, Columns: o.Columns}
+	}
+	ports("output_ports", outputs)
+	return b.String()
+}
+
+// schema is the schema of a call: the parameters; where the workflow takes tables as
+// well, the parameters as configuration, and the tables' ids as data_inputs.
+func (f *flow) schema() json.RawMessage {
+	params := f.Schema()
+	if len(f.Inputs) == 0 {
+		return params
+	}
+	props, required := "", []string{}
+	if len(f.Parameters) > 0 {
+		props, required = `"configuration":`+string(params)+`,`, append(required, "configuration")
+	}
+	ports, names := []string{}, []string{}
+	for _, in := range f.Inputs {
+		about := map[string]any{"type": []string{"integer", "string"}, "description": "Id of the table in the data repository: " + in.Description}
+		ports = append(ports, string(encode(in.Name))+":"+string(encode(about)))
+		names = append(names, in.Name)
+	}
+	return fmt.Appendf(nil, `{"type":"object","properties":{%s"data_inputs":{"type":"object","properties":{%s},"required":%s,"additionalProperties":false}},"required":%s,"additionalProperties":false}`,
+		props, strings.Join(ports, ","), encode(names), encode(append(required, "data_inputs")))
+}
+
+// split takes the arguments of a call apart: the parameters, and the ids of tables by
+// port.
+func (f *flow) split(args json.RawMessage) (params json.RawMessage, ids map[string]string, err error) {
+	if len(f.Inputs) == 0 {
+		return args, nil, nil
+	}
+	var c struct {
+		Configuration json.RawMessage            `json:"configuration"`
+		Inputs        map[string]json.RawMessage `json:"data_inputs"`
+	}
+	if err := json.Unmarshal(args, &c); err != nil {
+		return nil, nil, tenon.Errorf(tenon.CodeInvalid, "the arguments cannot be read: %w", err)
+	}
+	ids = map[string]string{}
+	for port, raw := range c.Inputs {
+		ids[port] = strings.Trim(string(raw), `"`)
+	}
+	return c.Configuration, ids, nil
+}
+
+// beginWorkflow makes what a run of the workflow begins with. Errors: invalid (parameters,
+// tables, a tool that is not there), and those of connecting.
+func (h *Host) beginWorkflow(ctx context.Context, f *flow, run string, params json.RawMessage, inputs map[string]tenon.Table, blobs map[string][]byte) (spec workflow.Spec, s *catalog.Snapshot, pack []byte, err error) {
+	spec = workflow.Spec{Name: f.Name, Inputs: inputs, Foreign: f.Foreign}
+	if spec.Params, err = f.Params(params); err != nil {
+		return spec, nil, nil, err
+	}
+	if err = f.CheckInputs(inputs); err != nil {
+		return spec, nil, nil, err
+	}
+	if spec.Heads, err = h.heads(ctx, inputs, blobs); err != nil {
+		return spec, nil, nil, err
+	}
+	if s, spec.Names, err = h.toolsOf(ctx, f); err != nil {
+		return spec, nil, nil, err
+	}
+	if s != nil {
+		spec.Tools = s.Digest()
+		h.remember(spec.Tools, s)
+	}
+	if pack, spec.Workflow, err = f.zip(); err != nil {
+		return spec, nil, nil, err
+	}
+	if f.Data != "" {
+		if spec.Folder, err = h.workFolder(run); err != nil {
+			return spec, nil, nil, err
+		}
+	}
+	return spec, s, pack, h.keepPacked(spec.Workflow, f.Workflow.Workflow, f.Pack)
+}
+
+// toolsOf finds the tools that the steps of a workflow call: step -> exposed name.
+// Without such a step no server is asked.
+func (h *Host) toolsOf(ctx context.Context, f *flow) (*catalog.Snapshot, map[string]string, error) {
+	var servers []string
+	calls, any := 0, false
+	sets := h.sets()
+	for _, st := range f.Steps {
+		if st.Tool == "" {
+			continue
+		}
+		calls++
+		if any = any || st.Server == ""; st.Server == "" || slices.Contains(servers, st.Server) {
+			continue
+		}
+		if sets[st.Server] == nil {
+			names := slices.Sorted(maps.Keys(sets))
+			return nil, nil, tenon.Errorf(tenon.CodeInvalid, "step '%s' of workflow '%s': there is no server '%s'%s", st.ID, f.Name, tenon.Visible(st.Server), nearest(st.Server, names))
+		}
+		servers = append(servers, st.Server)
+	}
+	if calls == 0 {
+		return nil, nil, nil
+	}
+	if any {
+		servers = nil
+	}
+	s, problems, err := h.Tools(ctx, servers...)
+	if err != nil {
+		return nil, nil, err
+	}
+	names := map[string]string{}
+	for _, st := range f.Steps {
+		if st.Tool == "" {
+			continue
+		}
+		t := findStep(s, st)
+		switch {
+		case t == nil && len(problems) > 0:
+			return nil, nil, tenon.Errorf(tenon.ErrorCode(problems[0].Err), "step '%s' of workflow '%s': there is no tool '%s': %w", st.ID, f.Name, tenon.Visible(st.Tool), problems[0].Err)
+		case t == nil:
+			return nil, nil, tenon.Errorf(tenon.CodeInvalid, "step '%s' of workflow '%s': there is no tool '%s'%s", st.ID, f.Name, tenon.Visible(st.Tool), nearest(st.Tool, toolNames(s, st.Server)))
+		case t.Server == handoffServer:
+			return nil, nil, tenon.Errorf(tenon.CodeInvalid, "step '%s' of workflow '%s': a workflow has no conversation that could be handed over", st.ID, f.Name)
+		}
+		names[st.ID] = t.Name
+	}
+	return s, names, nil
+}
+
+// findStep finds the tool of a step: by server and remote name, or as models call it.
+func findStep(s *catalog.Snapshot, st workflow.Step) *tenon.Tool {
+	for _, t := range s.Tools() {
+		if st.Server == "" && t.Name == st.Tool || st.Server != "" && t.Server == st.Server && t.Remote == st.Tool {
+			return &t
+		}
+	}
+	return nil
+}
+
+func toolNames(s *catalog.Snapshot, server string) []string {
+	var names []string
+	for _, t := range s.Tools() {
+		if server == "" {
+			names = append(names, t.Name)
+		} else if t.Server == server {
+			names = append(names, t.Remote)
+		}
+	}
+	return names
+}
+
+func nearest(s string, names []string) string {
+	if n := tenon.Nearest(s, names); n != "" {
+		return "; did you mean '" + n + "'?"
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	shown := names[:min(len(names), 20)]
+	text := "; there are: " + strings.Join(shown, ", ")
+	if len(names) > len(shown) {
+		text += ", …"
+	}
+	return text
+}
+
+// planned is the event of a command that plans a step of a workflow: there is nothing
+// left to decide.
+func planned(a engine.Attempt) (tenon.Event, bool) {
+	if a.Row.Core != workflow.Version {
+		return tenon.Event{}, false
+	}
+	var p workflow.PlanCommand
+	if json.Unmarshal(a.Data, &p) != nil || p.Plan == nil {
+		return tenon.Event{}, false
+	}
+	return tenon.Event{Step: a.Step, Kind: workflow.EventPlanned, Data: p.Plan}, true
+}
+
+// workflowOutcome is what the run of a workflow came to, as its caller sees it.
+func (h *Host) workflowOutcome(ctx context.Context, id string) (agent.Outcome, error) {
+	done, sum, err := h.workflowDone(ctx, id)
+	if err != nil {
+		return agent.Outcome{}, err
+	}
+	o := agent.Outcome{Spent: &sum.Summary}
+	if done.State != tenon.RunCompleted {
+		cause := "the run was " + string(done.State)
+		if done.Error != nil {
+			cause = done.Error.Message
+		}
+		o.Result = tenon.ErrorResult(workflow.MessageFailed + cause)
+		return o, nil
+	}
+	o.Result, o.Outputs = &tenon.Result{Content: []tenon.Content{tenon.Text(done.Answer)}}, sum.Outputs
+	return o, nil
+}
+
+// workflowDone reads how the run of a workflow ended.
+func (h *Host) workflowDone(ctx context.Context, id string) (done tenon.DoneData, sum workflow.Summary, err error) {
+	row, err := h.store.Run(ctx, id)
+	if err != nil {
+		return done, sum, err
+	}
+	events, err := h.store.Events(ctx, id, row.Seq-1, 0)
+	if err != nil {
+		return done, sum, err
+	}
+	for _, e := range events {
+		if e.Kind == tenon.EventDone {
+			if err := json.Unmarshal(e.Data, &done); err != nil {
+				return done, sum, tenon.Errorf(tenon.CodeStore, "run %s: its end cannot be read: %w", id, err)
+			}
+			_ = json.Unmarshal(done.Data, &sum) // a run that was ended without its core has none
+			return done, sum, nil
+		}
+	}
+	return done, sum, tenon.Errorf(tenon.CodeConflict, "run %s has not ended", id)
+}
+
+var _ tenon.Toolset = workflowTools{}
