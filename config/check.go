@@ -378,9 +378,9 @@ func (k *checker) tools() {
 			k.workflowTool(p, name, t)
 			continue
 		}
-		for _, key := range []string{"request", "template", "model"} {
+		for key, kind := range map[string]string{"request": tenon.KindHTTP, "template": tenon.KindPrompt, "model": tenon.KindPrompt, "path": tenon.KindWorkflow} {
 			if k.has(p + "." + key) {
-				k.bad(p+"."+key, "write kind: "+map[string]string{"request": "http"}[key]+map[string]string{"template": "prompt", "model": "prompt"}[key], "a tool of kind mcp has no '%s'", key)
+				k.bad(p+"."+key, "write kind: "+kind, "a tool of kind mcp has no '%s'", key)
 			}
 		}
 		if k.has(p + ".agent") {

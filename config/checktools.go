@@ -16,8 +16,8 @@ import (
 // builtinTool checks a tool of kind http or prompt.
 func (k *checker) builtinTool(p, name string, t catalog.Tool) {
 	foreign := map[string][]string{
-		tenon.KindHTTP:   {"server", "remote_name", "agent", "template", "model"},
-		tenon.KindPrompt: {"server", "remote_name", "agent", "request"},
+		tenon.KindHTTP:   {"server", "remote_name", "agent", "template", "model", "path"},
+		tenon.KindPrompt: {"server", "remote_name", "agent", "request", "path"},
 	}
 	for _, key := range foreign[t.Kind] {
 		if k.has(p + "." + key) {
