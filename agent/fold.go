@@ -250,6 +250,9 @@ func Fold(run tenon.Run, events []tenon.Event) Report {
 			var d tenon.DoneData
 			if json.Unmarshal(e.Data, &d) == nil {
 				r.State, r.Stop, r.Error = d.State, d.Stop, d.Error
+				if r.Answer == "" { // no model gave it: a workflow's message
+					r.Answer = d.Answer
+				}
 			}
 		case tenon.EventRetry:
 			r.State, r.Stop, r.Error = run.State, run.Stop, nil

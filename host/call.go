@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/engine"
 )
 
@@ -38,9 +39,43 @@ func (h *Host) StartCall(ctx context.Context, name string, args json.RawMessage)
 
 // StartCallAs begins the tool call of a principal. See [Host.CallTool].
 func (h *Host) StartCallAs(ctx context.Context, who tenon.Principal, name string, args json.RawMessage) (tenon.Run, error) {
-	snapshot, problems, err := h.Tools(ctx)
+	return h.StartToolCall(ctx, ToolCall{Name: name, Arguments: args, Principal: who})
+}
+
+// ToolCall is a tool call that a person makes.
+type ToolCall struct {
+	Name      string // as it is exposed
+	Arguments json.RawMessage
+	Principal tenon.Principal
+	// Server is the only one that is asked for its tools; empty: all.
+	Server string
+	// Of a workflow: its tables (Arrow files or streams, by port), who allowed beforehand
+	// what its steps ask, and whether the folder of one that fails is kept. Arguments are its
+	// parameters alone.
+	Inputs map[string][]byte
+	Grant  string
+	Debug  bool
+}
+
+// StartToolCall begins the tool call of a person. See [Host.CallTool].
+func (h *Host) StartToolCall(ctx context.Context, c ToolCall) (tenon.Run, error) {
+	var only []string
+	if c.Server != "" {
+		only = []string{c.Server}
+	}
+	snapshot, problems, err := h.Tools(ctx, only...)
 	if err != nil {
 		return tenon.Run{}, err
+	}
+	name, args, who := c.Name, c.Arguments, c.Principal
+	spec := agent.DirectSpec{Name: name, By: string(who), MaxDepth: h.config.Limits.WithDefaults().MaxDepth, Inner: c.Grant, Debug: c.Debug}
+	var blobs [][]byte
+	if t, ok := snapshot.Lookup(name); ok && t.Server == catalog.WorkflowServer {
+		if args, blobs, err = h.flowArguments(ctx, t.Remote, &c, &spec); err != nil {
+			return tenon.Run{}, err
+		}
+	} else if ok && len(c.Inputs) > 0 {
+		return tenon.Run{}, tenon.Errorf(tenon.CodeInvalid, "tool '%s' is no workflow and takes no tables", name)
 	}
 	if _, err := snapshot.Prepare(&tenon.ToolCall{Name: name, Arguments: args}); err != nil {
 		if len(problems) > 0 && tenon.ErrorCode(err) == tenon.CodeNotFound {
@@ -48,12 +83,11 @@ func (h *Host) StartCallAs(ctx context.Context, who tenon.Principal, name string
 		}
 		return tenon.Run{}, err
 	}
-	spec := agent.DirectSpec{Name: name, Arguments: args, By: string(who), MaxDepth: h.config.Limits.WithDefaults().MaxDepth}
-	spec.Tools = snapshot.Digest()
+	spec.Arguments, spec.Tools = args, snapshot.Digest()
 	h.remember(spec.Tools, snapshot)
 	run := tenon.Run{ID: tenon.NewID("run", h.now()), Core: agent.DirectVersion, Principal: who, Title: shorten("call "+name, titleLen),
 		State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
-	return run, h.start(ctx, engine.Spec{Run: run, Data: encode(spec), Fresh: true}, snapshot)
+	return run, h.start(ctx, engine.Spec{Run: run, Data: encode(spec), Fresh: true, Blobs: blobs}, snapshot)
 }
 
 // FollowCall follows a call that StartCall began, from the event after the given

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -31,7 +32,8 @@ func (h *Host) Steer(ctx context.Context, run, text, by string) (tenon.Event, er
 		return tenon.Event{}, err
 	}
 	if row.Core != agent.Version {
-		return tenon.Event{}, tenon.Errorf(tenon.CodeInvalid, "run %s is a tool call or a workflow, which takes no messages", run)
+		what := map[string]string{agent.DirectVersion: "single tool call"}[row.Core]
+		return tenon.Event{}, tenon.Errorf(tenon.CodeInvalid, "run %s is a %s, which takes no messages", run, cmp.Or(what, "workflow"))
 	}
 	return h.engine.Signal(ctx, run, engine.Signal{ID: tenon.NewID("sig", h.now()), Kind: agent.EventMessage,
 		By: by, Data: encode(agent.Steer{Text: text, By: by})})

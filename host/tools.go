@@ -250,7 +250,7 @@ func (h *Host) start(ctx context.Context, spec engine.Spec, s *catalog.Snapshot)
 		}
 		spec.Uses = nil
 	}
-	spec.Blobs = [][]byte{s.Encode()}
+	spec.Blobs = append(slices.Clip(spec.Blobs), s.Encode())
 	if err := h.engine.Start(ctx, spec); err != nil {
 		return err
 	}

@@ -164,7 +164,7 @@ func TestWorkflowAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	h = flowHost(t, home, s, nil, nil)
-	if _, err := h.Decide(t.Context(), row.ID, "sell", agent.Ruling{Verdict: tenon.Allow, By: "me"}); err != nil {
+	if _, err := h.Decide(t.Context(), row.ID, "sell.0", agent.Ruling{Verdict: tenon.Allow, By: "me"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.Resume(t.Context(), row.ID); err != nil {
@@ -244,7 +244,7 @@ func TestWorkflowFails(t *testing.T) {
 			}
 			continue
 		}
-		for name, want := range map[string]string{"steps/f.json": `"x": 1`, "steps/t.json": `"a": 1`, "t.arrow": "", "parameters.json": "{}"} {
+		for name, want := range map[string]string{"steps/f.0.json": `"x": 1`, "steps/t.json": `"a": 1`, "t.arrow": "", "parameters.json": "{}"} {
 			b, err := os.ReadFile(filepath.Join(r.Folder, name))
 			if err != nil || !strings.Contains(string(b), want) {
 				t.Errorf("%s: %s %v", name, b, err)

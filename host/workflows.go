@@ -353,3 +353,50 @@ func (h *Host) workflowDone(ctx context.Context, id string) (done tenon.DoneData
 }
 
 var _ tenon.Toolset = workflowTools{}
+
+// flowArguments takes the tables of a person's call of a workflow and makes the arguments
+// that its schema wants.
+func (h *Host) flowArguments(ctx context.Context, name string, c *ToolCall, spec *agent.DirectSpec) (args json.RawMessage, blobs [][]byte, err error) {
+	f := h.flows.tools[name]
+	if f == nil {
+		return nil, nil, tenon.Errorf(tenon.CodeNotFound, "there is no workflow '%s' any more", name)
+	}
+	if args = c.Arguments; len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	tables, data, err := h.takeTables(ctx, c.Inputs)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := f.CheckInputs(tables); err != nil {
+		return nil, nil, err
+	}
+	if _, err := f.Params(args); err != nil {
+		return nil, nil, err
+	}
+	if len(f.Inputs) == 0 {
+		return args, nil, nil
+	}
+	ids := map[string]int{}
+	for i, in := range f.Inputs {
+		ids[in.Name] = i
+	}
+	whole := map[string]any{"data_inputs": ids}
+	if len(f.Parameters) > 0 {
+		whole["configuration"] = args
+	}
+	for _, t := range tables {
+		blobs = append(blobs, data[t.Digest])
+	}
+	spec.Inputs = tables
+	return encode(whole), blobs, nil
+}
+
+// Workflow returns the workflow that is a tool of this name.
+func (h *Host) Workflow(name string) (Workflow, bool) {
+	f := h.flows.tools[name]
+	if f == nil {
+		return Workflow{}, false
+	}
+	return f.Workflow, true
+}

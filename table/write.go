@@ -4,7 +4,9 @@ import (
 	"archive/zip"
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -388,6 +390,9 @@ func (w *writer) abort() {
 type Row struct {
 	ID   string
 	Tool *Tool // nil: a missing cell
+	// Pack is the packed workflow of a workflow tool that has no keys yet: it goes into
+	// the file store of the table, and the tool gets its key.
+	Pack []byte
 }
 
 // ToolColumn is the name of the tool column of tables that tenon makes.
@@ -411,7 +416,11 @@ func WriteTools(ctx context.Context, path string, rows []Row, o WriteOptions) er
 		b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 		for i, r := range rows[:n] {
 			b.Field(0).(*array.StringBuilder).Append(r.ID)
-			if err := appendTool(b.Field(1).(*array.StructBuilder), o.Layout, r.Tool); err != nil {
+			tool, err := w.packed(r)
+			if err == nil {
+				err = appendTool(b.Field(1).(*array.StructBuilder), o.Layout, tool)
+			}
+			if err != nil {
 				return invalid("%s: row %d ('%s'): %w", path, w.rows+int64(i), tenon.Visible(r.ID), err)
 			}
 		}
@@ -421,6 +430,27 @@ func WriteTools(ctx context.Context, path string, rows []Row, o WriteOptions) er
 		rows = rows[n:]
 	}
 	return w.commit()
+}
+
+// packed puts the packed workflow of a row into the file store and returns the tool with
+// its key. The same pack has the same key in every table.
+func (w *writer) packed(r Row) (*Tool, error) {
+	if r.Pack == nil || r.Tool == nil {
+		return r.Tool, nil
+	}
+	sum := sha256.Sum256(r.Pack)
+	id := func(b []byte) string { // in the form of a UUID of version 8 (RFC 9562)
+		b = slices.Clone(b[:16])
+		b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80
+		return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+	}
+	name := "workflow_" + id(sum[:16])
+	if err := w.keep.put(name, r.Pack); err != nil {
+		return nil, err
+	}
+	t := *r.Tool
+	t.Keys = fmt.Sprintf("v1:%s:0:%s:-1", id(sum[16:]), name)
+	return &t, nil
 }
 
 // WriteTexts makes a table of one column of texts; the row ids are given.

@@ -37,7 +37,7 @@ func (s *State) planCommand(p *progress, item, try int) tenon.Command {
 	if plan.Error != nil {
 		plan = &Planned{Error: plan.Error}
 	}
-	return tenon.Command{Step: unitID(p.ID, item, try), Kind: agent.CommandDecide, Idempotent: true, Data: mustJSON(PlanCommand{mustJSON(plan)})}
+	return tenon.Command{Step: p.id(item, try), Kind: agent.CommandDecide, Idempotent: true, Data: mustJSON(PlanCommand{mustJSON(plan)})}
 }
 
 func (s *State) plan(p *progress, item int) *Planned {

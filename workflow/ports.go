@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -63,4 +64,17 @@ func misfit(t *tenon.Table, columns map[string]string) string {
 		}
 	}
 	return ""
+}
+
+// ParameterMap is the parameters as tool tables have them: a JSON object from name to
+// schema, in the order of the file.
+func (w *Workflow) ParameterMap() json.RawMessage {
+	out := []byte{'{'}
+	for i, name := range w.order {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, mustJSON(name)...), ':'), w.Parameters[name]...)
+	}
+	return append(out, '}')
 }

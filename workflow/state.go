@@ -62,7 +62,6 @@ type State struct {
 	used   agent.Summary
 
 	failed *tenon.Error
-	at     string // the step that failed
 	cancel *tenon.CancelData
 	ended  *tenon.DoneData
 }
@@ -126,15 +125,25 @@ func New(w *Workflow, spec Spec) (*State, error) {
 	return s, nil
 }
 
-// unitID is the id of an attempt: STEP, STEP.ITEM, and ~TRY from the second on.
-func unitID(step string, item, try int) string {
+// id is the id of an attempt: STEP, STEP.ITEM, and ~TRY from the second on. Tool calls
+// have a dot in their ids in every run, also where there is but one.
+func (s *step) id(item, try int) string {
+	id := s.ID
+	if item < 0 && s.isSingleCall() {
+		item = 0
+	}
 	if item >= 0 {
-		step += "." + strconv.Itoa(item)
+		id += "." + strconv.Itoa(item)
 	}
 	if try > 1 {
-		step += "~" + strconv.Itoa(try)
+		id += "~" + strconv.Itoa(try)
 	}
-	return step
+	return id
+}
+
+// isSingleCall reports whether the step is one tool call.
+func (s *step) isSingleCall() bool {
+	return s.Foreach == nil && (s.kind == StepTool || s.kind == StepHTTP)
 }
 
 // StepOf returns the id of the step in a workflow file that an event's step is about.
@@ -344,7 +353,7 @@ func (s *State) settle(u *unit) {
 
 // open makes an attempt that is yet to be planned.
 func (s *State) open(p *progress, item, try, left int) *unit {
-	u := &unit{id: unitID(p.ID, item, try), p: p, item: item, try: try, left: left}
+	u := &unit{id: p.id(item, try), p: p, item: item, try: try, left: left}
 	s.units[u.id] = u
 	if item < 0 {
 		p.one = u
@@ -362,13 +371,13 @@ func (s *State) openFor(id string) *unit {
 	switch {
 	case p == nil || p.done:
 		return nil
-	case !isItem && p.one == nil:
+	case p.one == nil && id == p.id(-1, 1):
 		return s.open(p, -1, 1, p.attempts())
 	case !isItem:
 		return nil
 	}
 	i, err := strconv.Atoi(rest)
-	if err != nil || i < 0 || i >= len(p.each) || p.each[i] != nil || unitID(name, i, 1) != id {
+	if err != nil || i < 0 || i >= len(p.each) || p.each[i] != nil || p.id(i, 1) != id {
 		return nil
 	}
 	return s.open(p, i, 1, p.attempts())
@@ -395,8 +404,12 @@ func (s *State) fail(u *unit) {
 		return
 	}
 	err := *u.out.err
-	err.Message = "step '" + u.id + "': " + err.Message
-	s.failed, s.at = &err, u.id
+	at := "step '" + u.p.ID + "'"
+	if u.item >= 0 {
+		at += ", item " + strconv.Itoa(u.item)
+	}
+	err.Message = at + ": " + err.Message
+	s.failed = &err
 }
 
 // finish ends a step.
@@ -416,7 +429,7 @@ func (s *State) finish(p *progress) {
 // again has the steps that failed tried once more.
 func (s *State) again(at time.Time) {
 	s.started = at
-	s.ended, s.failed, s.at = nil, nil, ""
+	s.ended, s.failed = nil, nil
 	for _, p := range s.steps {
 		if p.done {
 			continue

@@ -11,6 +11,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/workflow"
 )
 
 // drive follows a run until it has ended: it prints what comes, asks the person
@@ -122,8 +123,11 @@ func rescue(ctx context.Context, h *host.Host, run string) {
 
 // ended prints what is left to print of a run that has come to its end.
 func (a *app) ended(ctx context.Context, h desk, run tenon.Run, f *follower) error {
+	if local, ok := h.(*host.Host); ok && run.Core == workflow.Version {
+		return a.flowEnded(ctx, local, run.ID)
+	}
 	sums := a.errTTY && a.format == formatText && !a.quiet
-	if d := f.done; d != nil && d.State == tenon.RunCompleted && d.Stop == tenon.StopEnd && a.format != formatJSON && !sums {
+	if d := f.done; d != nil && d.State == tenon.RunCompleted && d.Stop == tenon.StopEnd && a.format != formatJSON && !sums && run.Core != workflow.Version {
 		f.stopped() // and everything else was shown as it came
 		return nil
 	}
@@ -143,6 +147,8 @@ func (a *app) ended(ctx context.Context, h desk, run tenon.Run, f *follower) err
 			a.note("tenon: %s", err)
 			err = reported{err}
 		}
+	case err == nil && run.Core == workflow.Version && a.format == formatText:
+		return a.printText(report.Answer)
 	case err == nil && report.Stop != tenon.StopEnd:
 		a.note("the answer ended early: %s", report.Stop)
 	}

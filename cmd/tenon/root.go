@@ -153,6 +153,7 @@ var verbs = []verb{
 	{"models", groupNouns, newModels},
 	{"policy", groupNouns, newPolicy},
 	{"tables", groupNouns, newTables},
+	{"workflows", groupNouns, newWorkflows},
 	{"stats", groupNouns, newStats},
 	{"config", groupOther, newConfig},
 	{"doctor", groupOther, newDoctor},

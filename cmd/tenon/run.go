@@ -85,7 +85,8 @@ func (a *app) asked(ctx context.Context, q *asking, text string) (opening, error
 		return o, err
 	}
 	o.loaded = cfg
-	return o, q.table.apply(ctx, a, cfg)
+	o.workflows, err = q.table.apply(ctx, a, cfg)
+	return o, err
 }
 
 // byYes is who the journal names where --yes allowed a call.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/table"
 )
@@ -38,12 +38,12 @@ func (t *toolTable) check(cmd *cobra.Command, q *asking, d *detachFlags) error {
 	return nil
 }
 
-// apply puts the tools of the table into a configuration. Nothing is contacted: a
+// apply puts the tools of the table into a configuration; its workflows are returned. Nothing is contacted: a
 // server is opened when one of its tools is called.
-func (t *toolTable) apply(ctx context.Context, a *app, cfg *config.Config) (err error) {
+func (t *toolTable) apply(ctx context.Context, a *app, cfg *config.Config) (flows map[string]host.Workflow, err error) {
 	r, err := table.Open(t.path, a.tableOptions(cfg))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() {
 		if e := r.Close(); err == nil {
@@ -52,28 +52,29 @@ func (t *toolTable) apply(ctx context.Context, a *app, cfg *config.Config) (err 
 	}()
 	c, err := r.Column(t.column)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	pins := cfg.Policy.Pins
-	tools := &tableTools{app: a, cfg: cfg, path: t.path, names: map[string]bool{}, opened: map[string]string{}, remotes: map[string][]string{}}
+	tools := &tableTools{app: a, from: r, cfg: cfg, path: t.path, names: map[string]bool{}, opened: map[string]string{}, remotes: map[string][]string{}}
 	for row, err := range r.Tools(ctx, c) {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := tools.add(ctx, row); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if len(tools.own) > 0 {
 		cfg.Policy.Pins = pins // a table does not free the configuration's servers of theirs
 	}
 	tools.finish()
-	return nil
+	return tools.flows, nil
 }
 
 // tableTools collects the tools of a table.
 type tableTools struct {
 	*app
+	from    *table.Reader
 	cfg     *config.Config
 	path    string
 	names   map[string]bool     // as the model sees them
@@ -82,7 +83,9 @@ type tableTools struct {
 	entries map[string]catalog.Tool
 	own     []string // servers of the configuration
 
-	missing, workflows int
+	flows map[string]host.Workflow
+
+	missing int
 }
 
 // maxTableTools bounds what one agent gets; no model takes more.
@@ -94,14 +97,14 @@ func (t *tableTools) add(ctx context.Context, row table.ToolRow) error {
 	case tool == nil:
 		t.missing++
 		return nil
-	case tool.Kind == table.Workflow:
-		t.workflows++
-		return nil
 	case len(t.names) >= maxTableTools:
 		return tenon.Errorf(tenon.CodeTooLarge, "%s has more than %d tools", t.path, maxTableTools)
 	}
 	if err := tool.Use(row.Place()); err != nil {
 		return err
+	}
+	if tool.Kind == table.Workflow {
+		return t.addWorkflow(row)
 	}
 	schema, err := tool.Schema()
 	if err != nil {
@@ -134,6 +137,21 @@ func (t *tableTools) add(ctx context.Context, row table.ToolRow) error {
 	return nil
 }
 
+// addWorkflow takes a workflow tool. One whose file is missing, or that holds another
+// program's workflow, is left out and told of.
+func (t *tableTools) addWorkflow(row table.ToolRow) error {
+	w, err := foreignWorkflow(t.from, row.Tool)
+	if err != nil {
+		t.note("%s: %s is left out: %s", t.path, row.Place(), err)
+		return nil
+	}
+	if t.flows == nil {
+		t.flows = map[string]host.Workflow{}
+	}
+	t.flows[t.name(row.Tool.Name)] = w
+	return nil
+}
+
 // maxToolName is what every provider takes.
 const maxToolName = 64
 
@@ -160,19 +178,12 @@ func (t *tableTools) name(s string) string {
 
 // finish leaves in the configuration what the table names.
 func (t *tableTools) finish() {
-	if t.missing > 0 || t.workflows > 0 {
-		n := 0
+	if t.missing > 0 {
+		n := len(t.flows)
 		for _, list := range t.remotes {
 			n += len(list)
 		}
-		text := plural(n, "tool")
-		if t.missing > 0 {
-			text += fmt.Sprintf(" (%d missing skipped)", t.missing)
-		}
-		if t.workflows > 0 {
-			text += fmt.Sprintf("; left out, since this version of tenon does not run workflow tools: %d", t.workflows)
-		}
-		t.note("%s: %s", t.path, text)
+		t.note("%s: %s (%d missing skipped)", t.path, plural(n, "tool"), t.missing)
 	}
 	kept := map[string]servers.Config{}
 	no := false

@@ -14,8 +14,12 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/table"
+	"github.com/tenonhq/tenon/workflow"
 )
 
 func newToolsCall(a *app) *cobra.Command {
@@ -44,8 +48,8 @@ func newToolsCall(a *app) *cobra.Command {
 			}
 			name := ""
 			switch {
-			case from.path == "" && (from.row != "" || from.column != "" || from.out != "" || from.yes):
-				return usage(cmd, "--row, --tool-column, --out and --yes need --table")
+			case from.path == "" && (from.row != "" || from.column != ""):
+				return usage(cmd, "--row and --tool-column need --table")
 			case from.path != "" && s.given():
 				return usage(cmd, "the server is that of the table: --table goes with neither --url nor a command behind --")
 			case from.row == "" && len(args) == 0:
@@ -70,7 +74,7 @@ func newToolsCall(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.callTool(cmd.Context(), opening{adhoc: s, connect: true, cassette: *c}, name, raw)
+			return a.callTool(cmd.Context(), opening{adhoc: s, connect: true, cassette: *c}, name, raw, &from.ports, from.yes)
 		},
 	}
 	cmd.Flags().StringVar(&params, "params", "", "parameters as a `JSON` object, @FILE, or - for stdin")
@@ -151,12 +155,22 @@ func wordParams(words []string) (json.RawMessage, error) {
 	return append(out, '}'), nil
 }
 
-func (a *app) callTool(ctx context.Context, o opening, name string, params json.RawMessage) (err error) {
+func (a *app) callTool(ctx context.Context, o opening, name string, params json.RawMessage, p *ports, yes bool) (err error) {
 	h, err := a.desk(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer closing(h, &err)
+	local, _ := h.(*host.Host) // nil: the tool is called elsewhere
+	if w, ok := flowOf(local, name); ok {
+		return a.callWorkflow(ctx, local, w.Workflow, host.ToolCall{Name: name, Arguments: params, Server: catalog.WorkflowServer}, p, yes)
+	}
+	if local == nil && (p.given() || len(p.out) > 0) {
+		return tenon.Errorf(tenon.CodeInvalid, "--in, --out and --debug are for this machine and do not go with --remote")
+	}
+	if p.given() || yes {
+		return tenon.Errorf(tenon.CodeInvalid, "tool '%s' is no workflow: --in, --debug and --yes are for those", name)
+	}
 	run, err := h.StartCall(ctx, name, params)
 	if errorCode(err) == tenon.CodeNotFound {
 		if name, err = a.otherName(ctx, h, o.adhoc, name); err == nil {
@@ -170,7 +184,70 @@ func (a *app) callTool(ctx context.Context, o opening, name string, params json.
 	if err != nil {
 		return direct{o.adhoc.connectError(err)}
 	}
-	return a.printResult(name, result)
+	if local == nil {
+		return a.printResult(name, result)
+	}
+	return a.showResult(ctx, local.Config(), name, result, p)
+}
+
+// flowOf finds the workflow that is a tool of this name.
+func flowOf(h *host.Host, name string) (host.Workflow, bool) {
+	if h == nil {
+		return host.Workflow{}, false
+	}
+	return h.Workflow(name)
+}
+
+// showResult prints the result of a tool, or writes it as a table.
+func (a *app) showResult(ctx context.Context, cfg *config.Config, name string, result *tenon.Result, p *ports) error {
+	if len(p.out) == 0 || result.IsError {
+		return a.printResult(name, result)
+	}
+	to, err := p.targets([]string{resultColumn})
+	if err != nil {
+		return err
+	}
+	file := to[resultColumn]
+	w, err := (&tableOut{out: file}).options(a, cfg)
+	if err != nil {
+		return err
+	}
+	if err := table.WriteTexts(ctx, file, resultColumn, []string{resultColumn}, []string{result.Text()}, w); err != nil {
+		return err
+	}
+	return a.wrote(file, 1)
+}
+
+// resultColumn is the column, and the row id, of a tool's result as a table.
+const resultColumn = "Result"
+
+// callWorkflow calls a tool that is a workflow.
+func (a *app) callWorkflow(ctx context.Context, h *host.Host, w *workflow.Workflow, c host.ToolCall, p *ports, yes bool) (err error) {
+	if err := p.check(w.Outputs); err != nil {
+		return err
+	}
+	if c.Inputs, err = p.read(a, w.Inputs); err != nil {
+		return err
+	}
+	c.Principal, c.Debug = tenon.PrincipalLocal, p.debug
+	if yes {
+		c.Grant = byYes
+	}
+	run, err := h.StartToolCall(ctx, c)
+	if err != nil {
+		return err
+	}
+	if _, err := a.followCall(ctx, h, c.Name, run.ID); err != nil {
+		return direct{err}
+	}
+	if err := a.flowEnded(ctx, h, run.ID); err != nil || len(p.out) == 0 {
+		return err
+	}
+	r, err := h.WorkflowResult(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	return p.write(ctx, a, h, r.Outputs)
 }
 
 // followCall shows how a call gets on, asks what the server asks, and returns the

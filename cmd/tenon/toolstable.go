@@ -15,6 +15,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/table"
@@ -139,8 +140,9 @@ func bare(address string) (string, error) {
 
 // callTable calls the tool of one row.
 type callTable struct {
-	path, column, row, out string
-	yes                    bool
+	path, column, row string
+	yes               bool
+	ports
 }
 
 func (c *callTable) flags(cmd *cobra.Command) {
@@ -148,15 +150,15 @@ func (c *callTable) flags(cmd *cobra.Command) {
 	f.StringVar(&c.path, "table", "", "call a tool of this `TABLE`, by its name or by --row")
 	f.StringVar(&c.column, "tool-column", "", "`COLUMN` of the table that holds the tools (default: the last one that does)")
 	f.StringVar(&c.row, "row", "", "`INDEX` of the tool's row, the first is 0")
-	f.StringVar(&c.out, "out", "", "`FILE` for the result as a table; [PORT=]FILE")
-	f.BoolVar(&c.yes, "yes", false, "agree to the command that the table names as the tool's server; that is remembered")
+	f.BoolVar(&c.yes, "yes", false, "agree to the command that the table names as the tool's server, which is remembered, and to all that a workflow's steps ask for")
+	c.ports.flags(f)
 }
 
-// pick reads the tool that is meant.
-func (a *app) pick(ctx context.Context, cfg *config.Config, c *callTable, name string) (t *table.Tool, err error) {
+// pick reads the tool that is meant; of a workflow tool the workflow as well.
+func (a *app) pick(ctx context.Context, cfg *config.Config, c *callTable, name string) (t *table.Tool, w host.Workflow, err error) {
 	r, err := table.Open(c.path, a.tableOptions(cfg))
 	if err != nil {
-		return nil, err
+		return nil, w, err
 	}
 	defer func() {
 		if e := r.Close(); err == nil {
@@ -165,57 +167,45 @@ func (a *app) pick(ctx context.Context, cfg *config.Config, c *callTable, name s
 	}()
 	col, err := r.Column(c.column)
 	if err != nil {
-		return nil, err
+		return nil, w, err
 	}
 	if c.row != "" {
 		index, err := rowIndex(c.row)
 		if err != nil {
-			return nil, err
+			return nil, w, err
 		}
 		t, err = r.Tool(ctx, col, index)
 		if err != nil {
-			return nil, err
+			return nil, w, err
 		}
 	} else {
 		var names []string
 		for row, err := range r.Tools(ctx, col) {
 			if err != nil {
-				return nil, err
+				return nil, w, err
 			}
 			if row.Tool == nil {
 				continue
 			}
 			if row.Tool.Name == name {
 				if t != nil {
-					return nil, tenon.Errorf(tenon.CodeInvalid, "%s has more than one tool '%s'; give the row: tenon tools list --table %s shows it", c.path, name, c.path)
+					return nil, w, tenon.Errorf(tenon.CodeInvalid, "%s has more than one tool '%s'; give the row: tenon tools list --table %s shows it", c.path, name, c.path)
 				}
 				t = row.Tool
 				if err := t.Use(row.Place()); err != nil {
-					return nil, err
+					return nil, w, err
 				}
 			}
 			names = append(names, row.Tool.Name)
 		}
 		if t == nil {
-			return nil, tenon.Errorf(tenon.CodeNotFound, "there is no tool '%s' in %s%s", name, c.path, didYouMean(name, names))
+			return nil, w, tenon.Errorf(tenon.CodeNotFound, "there is no tool '%s' in %s%s", name, c.path, didYouMean(name, names))
 		}
 	}
 	if t.Kind == table.Workflow {
-		return nil, a.workflowOf(r, t)
+		w, err = foreignWorkflow(r, t)
 	}
-	return t, nil
-}
-
-// workflowOf says why a workflow tool cannot be called.
-func (a *app) workflowOf(r *table.Reader, t *table.Tool) error {
-	b, err := r.Files().Workflow(t)
-	if err != nil {
-		return tenon.Errorf(tenon.ErrorCode(err), "Tool execution failed with: %w", err)
-	}
-	if table.IsKNIME(b) {
-		return tenon.Errorf(tenon.CodeInvalid, "this tool holds a KNIME workflow; tenon cannot run it")
-	}
-	return tenon.Errorf(tenon.CodeInvalid, "tool '%s' is a workflow tool; this version of tenon keeps such tools in tables and does not run them", t.Name)
+	return t, w, err
 }
 
 // tableServer makes the server of a row: one of the configuration by its name, or
@@ -299,9 +289,15 @@ func (c *callTable) call(ctx context.Context, a *app, o opening, name string, pa
 	if err != nil {
 		return err
 	}
-	t, err := a.pick(ctx, cfg, c, name)
+	t, w, err := a.pick(ctx, cfg, c, name)
 	if err != nil {
 		return err
+	}
+	if t.Kind == table.Workflow {
+		return c.callWorkflow(ctx, a, o, cfg, w, params)
+	}
+	if c.given() {
+		return tenon.Errorf(tenon.CodeInvalid, "tool '%s' is no workflow: --in and --debug are for those", t.Name)
 	}
 	server, err := a.tableServer(ctx, cfg, c.path, t, c.yes)
 	if err != nil {
@@ -342,24 +338,30 @@ func (c *callTable) call(ctx context.Context, a *app, o opening, name string, pa
 	if err != nil {
 		return direct{err}
 	}
-	if c.out == "" || result.IsError {
-		return a.printResult(t.Name, result)
+	return a.showResult(ctx, cfg, t.Name, result, &c.ports)
+}
+
+// callWorkflow calls a workflow of the table. Its steps may call the tools of servers
+// that are configured.
+func (c *callTable) callWorkflow(ctx context.Context, a *app, o opening, cfg *config.Config, w host.Workflow, params json.RawMessage) (err error) {
+	name := w.Name
+	for n := 1; cfg.Tools[name].Kind == tenon.KindWorkflow; n++ {
+		name = w.Name + "_" + strconv.Itoa(n)
 	}
-	port, file, ok := strings.Cut(c.out, "=")
-	if !ok {
-		file = port
-	} else if port != resultColumn {
-		return tenon.Errorf(tenon.CodeInvalid, "--out: an MCP tool has one output, %s, not '%s'", resultColumn, port)
-	}
-	w, err := (&tableOut{out: file}).options(a, cfg)
+	o.loaded, o.workflows = cfg, map[string]host.Workflow{name: w}
+	h, err := a.open(ctx, o)
 	if err != nil {
 		return err
 	}
-	if err := table.WriteTexts(ctx, file, resultColumn, []string{resultColumn}, []string{result.Text()}, w); err != nil {
+	defer closing(h, &err)
+	snapshot, _, err := h.Tools(ctx, catalog.WorkflowServer)
+	if err != nil {
 		return err
 	}
-	return a.wrote(file, 1)
+	for _, t := range snapshot.Tools() {
+		if t.Remote == name {
+			return a.callWorkflow(ctx, h, w.Workflow, host.ToolCall{Name: t.Name, Arguments: params, Server: catalog.WorkflowServer}, &c.ports, c.yes)
+		}
+	}
+	return tenon.Errorf(tenon.CodeInternal, "workflow '%s' is not among the tools", name)
 }
-
-// resultColumn is the column, and the row id, of an MCP tool's result as a table.
-const resultColumn = "Result"

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/workflow"
+)
+
+func newWorkflows(a *app) *cobra.Command {
+	cmd := group("workflows", "Workflows: files of steps that run as tools, without a model", "workflow")
+	cmd.AddCommand(newWorkflowsRun(a), newWorkflowsValidate(a), newWorkflowsGraph(a), newWorkflowsPack(a), newWorkflowsUnpack(a),
+		newWorkflowsList(a), newWorkflowsNodes(a))
+	return cmd
+}
+
+const workflowHelp = "A workflow is a YAML file, a folder with a workflow.yaml, or a packed workflow (a zip). docs/reference/workflow.md\ntells of its keys."
+
+// findWorkflow reads a workflow by its path, or by the name of a tool of kind workflow.
+func (a *app) findWorkflow(ctx context.Context, ref string) (host.Workflow, error) {
+	if _, err := os.Stat(ref); err != nil && !strings.ContainsAny(ref, `/\`) {
+		cfg, cerr := a.load(ctx, nil)
+		if cerr == nil {
+			if t, ok := cfg.Tools[ref]; ok && t.Kind == tenon.KindWorkflow {
+				ref = t.Path
+			} else if names := workflowNames(cfg); len(names) > 0 {
+				return host.Workflow{}, tenon.Errorf(tenon.CodeNotFound, "there is no file and no workflow '%s'%s", ref, didYouMean(ref, names))
+			}
+		}
+	}
+	w, pack, err := config.ReadWorkflow(ref)
+	return host.Workflow{Workflow: w, Pack: pack}, err
+}
+
+func workflowNames(cfg *config.Config) []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(cfg.Tools)) {
+		if cfg.Tools[name].Kind == tenon.KindWorkflow {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func newWorkflowsValidate(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "validate PATH...",
+		Short: "Check workflow files",
+		Long: "Checks workflows without running anything: keys, types, expressions, what steps refer to, and that they do not wait\n" +
+			"for one another. Each mistake has its file, line and column. Whether the tools are there is seen when it runs.\n\n" + workflowHelp,
+		Example: "  tenon workflows validate report.yaml",
+		Args:    args(1, -1, "the workflow"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var list []workflowLine
+			for _, path := range args {
+				w, err := a.findWorkflow(cmd.Context(), path)
+				if err != nil {
+					return err
+				}
+				list = append(list, lineOf(path, w.Workflow))
+			}
+			if a.isJSON() {
+				return a.printJSON(list)
+			}
+			var b strings.Builder
+			for _, l := range list {
+				fmt.Fprintf(&b, "%s: %s (%s)\n", safeLine(l.Path), a.outStyle(bold, "ok"), plural(len(l.Steps), "step"))
+			}
+			return a.write([]byte(b.String()))
+		},
+	}
+}
+
+// workflowLine is a workflow as list and validate print it.
+type workflowLine struct {
+	Path        string            `json:"path"`
+	Tool        string            `json:"tool,omitempty"` // its name in the configuration
+	Name        string            `json:"name"`
+	Description string            `json:"description"`
+	Parameters  json.RawMessage   `json:"parameters"` // JSON Schema
+	Inputs      []workflow.Input  `json:"inputs"`
+	Outputs     []workflow.Output `json:"outputs"`
+	Steps       []string          `json:"steps"`
+}
+
+func lineOf(path string, w *workflow.Workflow) workflowLine {
+	l := workflowLine{Path: path, Name: w.Name, Description: w.Description, Parameters: w.Schema(), Inputs: w.Inputs, Outputs: w.Outputs}
+	if l.Inputs == nil {
+		l.Inputs = []workflow.Input{}
+	}
+	if l.Outputs == nil {
+		l.Outputs = []workflow.Output{}
+	}
+	for _, s := range w.Steps {
+		l.Steps = append(l.Steps, s.ID)
+	}
+	return l
+}
+
+func newWorkflowsList(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Short:   "List the workflows of the configuration",
+		Long:    "Lists the tools of kind workflow, with their files, parameters and tables.",
+		Example: "  tenon workflows list\n  tenon workflows list -o json",
+		Args:    args(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := a.load(cmd.Context(), nil)
+			if err != nil {
+				return err
+			}
+			list := []workflowLine{}
+			for _, name := range workflowNames(cfg) {
+				w, _, err := config.ReadWorkflow(cfg.Tools[name].Path)
+				if err != nil {
+					return err
+				}
+				l := lineOf(cfg.Tools[name].Path, w)
+				l.Tool = name
+				list = append(list, l)
+			}
+			return printList(a, list, []string{"tool", "parameters", "inputs", "outputs", "steps", "path"}, func(l workflowLine) []string {
+				var in, out []string
+				for _, p := range l.Inputs {
+					in = append(in, p.Name)
+				}
+				for _, p := range l.Outputs {
+					out = append(out, p.Name)
+				}
+				return []string{l.Tool, strings.Join(parameterNames(l.Parameters), " "), strings.Join(in, " "), strings.Join(out, " "), fmt.Sprint(len(l.Steps)), l.Path}
+			})
+		},
+	}
+}
+
+func parameterNames(schema json.RawMessage) []string {
+	var names []string
+	for _, p := range catalog.Parameters(&tenon.Tool{Input: schema}) {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+func newWorkflowsNodes(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "nodes",
+		Short:   "List the kinds of steps",
+		Long:    "Lists the kinds of steps, with the keys that each takes, the tables that go in and out, and the keys of its result in\nexpressions.",
+		Example: "  tenon workflows nodes\n  tenon workflows nodes -o json",
+		Args:    args(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error {
+			return printList(a, workflow.Nodes(), []string{"step", "does", "keys", "tables in", "tables out", "result"}, func(n workflow.Node) []string {
+				return []string{n.Kind, n.About, strings.Join(n.Keys, " "), n.In, n.Out, strings.Join(n.Result, " ")}
+			})
+		},
+	}
+}
+
+func newWorkflowsGraph(a *app) *cobra.Command {
+	var svg bool
+	var out string
+	cmd := &cobra.Command{
+		Use:   "graph PATH [--svg] [--out FILE]",
+		Short: "Draw a workflow",
+		Long: "Draws what waits for what: as text, a line for each step with what it waits for, or with --svg as a picture. With\n" +
+			"-o json the steps and arrows are printed.\n\n" + workflowHelp,
+		Example: "  tenon workflows graph report.yaml\n  tenon workflows graph report.yaml --svg --out report.svg",
+		Args:    args(1, 1, "the workflow"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w, err := a.findWorkflow(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			g := w.Graph()
+			text := []byte(g.Text())
+			switch {
+			case svg:
+				text = g.SVG()
+			case a.isJSON():
+				return a.printJSON(g)
+			}
+			if out == "" {
+				return a.write(text)
+			}
+			return writeFile(out, text)
+		},
+	}
+	cmd.Flags().BoolVar(&svg, "svg", false, "draw a picture (SVG)")
+	cmd.Flags().StringVar(&out, "out", "", "write to `FILE`")
+	return cmd
+}
+
+func newWorkflowsUnpack(a *app) *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:     "unpack FILE --out FOLDER",
+		Short:   "Unpack a packed workflow",
+		Long:    "Writes the files of a packed workflow into a new folder. Names that lead out of it, links and packs that come to too much\nare refused, and nothing is left of them.",
+		Example: "  tenon workflows unpack report.zip --out report",
+		Args:    args(1, 1, "the packed workflow"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if out == "" {
+				return usage(cmd, "--out is missing: the folder to make")
+			}
+			if _, err := os.Lstat(out); err == nil {
+				return tenon.Errorf(tenon.CodeConflict, "%s is there already; name a new folder", out)
+			}
+			data, err := os.ReadFile(args[0])
+			if err != nil {
+				return tenon.Errorf(tenon.CodeNotFound, "%w", err)
+			}
+			_, pack, err := config.UnpackWorkflow(args[0], data)
+			if err != nil {
+				return err
+			}
+			if err := pack.Extract(".", out); err != nil {
+				return tenon.Errorf(tenon.CodeStore, "%s cannot be written: %w", out, err)
+			}
+			if a.isJSON() {
+				return a.printJSON(map[string]any{"folder": out, "files": pack.Names()})
+			}
+			a.hint("%s: %s", out, plural(len(pack.Names()), "file"))
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&out, "out", "", "`FOLDER` to make")
+	return cmd
+}
