@@ -134,7 +134,11 @@ func (c *CallStep) reason(e tenon.Event) *tenon.Error {
 		return tenon.Errorf(tenon.CodeWaiting, "%s", c.call.result.Content[0].Text)
 	case EventAdmitted:
 		return tenon.Errorf(tenon.CodeRateLimited, "%s", c.call.result.Content[0].Text[len("Error: "):])
-	case EventDecided, EventDecision:
+	case EventDecision:
+		var r Ruling
+		_ = decode(e, &r) // call.apply has read it already
+		return tenon.Errorf(tenon.CodeDenied, "%s", refusal(r.By, r.Reason))
+	case EventDecided:
 		return tenon.Errorf(tenon.CodeDenied, "%s", refusal(c.call.decision.By, c.call.decision.Reason))
 	}
 	var f Failure     // an Answer has its error under the same name

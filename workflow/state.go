@@ -212,7 +212,7 @@ func (u *unit) apply(s *State, e tenon.Event) error {
 		}
 		s.begin(u)
 		return nil
-	case u.plan == nil:
+	case u.plan == nil, e.Kind == EventPlanned:
 		return outOfPlace(e)
 	case u.call != nil:
 		if err := u.call.Apply(e); err != nil {

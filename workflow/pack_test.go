@@ -1,0 +1,146 @@
+package workflow_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/workflow"
+)
+
+const small = "kind: workflow\nversion: 1\nname: w\ndescription: d\nsteps: [{id: t, table: {csv: in/a.csv}}]\ndata: data/\n"
+
+func TestPack(t *testing.T) {
+	dir := fstest.MapFS{"w.yaml": {Data: []byte(small)}, "in/a.csv": {Data: []byte("a\n1\n")}, "data/x/y.txt": {Data: []byte("y")}, "other.txt": {Data: []byte("no")}}
+	w, err := config.ParseWorkflow("w.yaml", []byte(small))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := workflow.Collect(dir, "w.yaml", w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"data/x/y.txt", "in/a.csv", "workflow.yaml"}, p.Names()); diff != "" {
+		t.Error(diff)
+	}
+	a, err := p.Zip()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := p.Zip()
+	if !bytes.Equal(a, b) {
+		t.Error("two packs of the same files differ")
+	}
+	back, err := workflow.ReadPack("p", a)
+	if err != nil || cmp.Diff(p.Names(), back.Names()) != "" || string(back.File("data/x/y.txt")) != "y" {
+		t.Errorf("%v %v", back, err)
+	}
+	to := filepath.Join(t.TempDir(), "new", "d")
+	if err := back.Extract("data/", to); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(filepath.Join(to, "x", "y.txt")); err != nil || string(b) != "y" {
+		t.Errorf("%s %v", b, err)
+	}
+}
+
+func TestCollectRefuses(t *testing.T) {
+	w, err := config.ParseWorkflow("w.yaml", []byte(small))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		dir  fstest.MapFS
+		want string
+	}{
+		"no table file": {fstest.MapFS{"w.yaml": {Data: []byte(small)}}, "in/a.csv cannot be read"},
+		"no data":       {fstest.MapFS{"w.yaml": {Data: []byte(small)}, "in/a.csv": {}}, "data folder 'data/' is not there"},
+		"a link":        {fstest.MapFS{"w.yaml": {Data: []byte(small)}, "in/a.csv": {}, "data/l": {Mode: fs.ModeSymlink}}, "data/l is no plain file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := workflow.Collect(c.dir, "w.yaml", w); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want %s", err, c.want)
+			}
+		})
+	}
+}
+
+// zipOf makes a zip; a name that ends in @ is a link.
+func zipOf(t testing.TB, files ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for i := 0; i < len(files); i += 2 {
+		h := &zip.FileHeader{Name: strings.TrimSuffix(files[i], "@"), Method: zip.Deflate}
+		if h.Name != files[i] {
+			h.SetMode(fs.ModeSymlink | 0o777)
+		}
+		f, err := z.CreateHeader(h)
+		if err == nil {
+			_, err = f.Write([]byte(files[i+1]))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestReadPackRefuses(t *testing.T) {
+	bomb := zipOf(t, workflow.FileName, small, "a", strings.Repeat("\x00", 300<<20))
+	for name, c := range map[string]struct {
+		data []byte
+		want string
+		code tenon.Code
+	}{
+		"no zip":          {[]byte("PK nothing"), "this is no packed workflow", tenon.CodeInvalid},
+		"no workflow":     {zipOf(t, "a", "b"), "has no workflow.yaml", tenon.CodeInvalid},
+		"leads out":       {zipOf(t, workflow.FileName, small, "../x", ""), "'../x' has a name that leads out", tenon.CodeInvalid},
+		"leads out deep":  {zipOf(t, workflow.FileName, small, "a/../../x", ""), "leads out", tenon.CodeInvalid},
+		"absolute":        {zipOf(t, workflow.FileName, small, "/etc/x", ""), "leads out", tenon.CodeInvalid},
+		"backslash":       {zipOf(t, workflow.FileName, small, `..\x`, ""), "leads out", tenon.CodeInvalid},
+		"a drive":         {zipOf(t, workflow.FileName, small, "C:x", ""), "leads out", tenon.CodeInvalid},
+		"a link":          {zipOf(t, workflow.FileName, small, "data/l@", "/etc/passwd"), "links are not unpacked", tenon.CodeInvalid},
+		"twice":           {zipOf(t, workflow.FileName, small, "a", "1", "a", "2"), "'a' is there twice", tenon.CodeInvalid},
+		"file and folder": {zipOf(t, workflow.FileName, small, "a/b", "1", "a", "2"), "'a' is a file and a folder", tenon.CodeInvalid},
+		"a bomb":          {bomb, "comes to more than 256 MiB", tenon.CodeTooLarge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := workflow.ReadPack("p.zip", c.data)
+			if err == nil || !strings.Contains(err.Error(), c.want) || tenon.ErrorCode(err) != c.code {
+				t.Errorf("error %v (%s), want %s", err, tenon.ErrorCode(err), c.want)
+			}
+		})
+	}
+}
+
+func FuzzReadPack(f *testing.F) {
+	f.Add(zipOf(f, workflow.FileName, small, "in/a.csv", "a\n1\n"))
+	f.Add(zipOf(f, "../x", "y"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := workflow.ReadPack("p", data)
+		if err != nil {
+			return
+		}
+		for _, name := range p.Names() {
+			if !fs.ValidPath(name) {
+				t.Errorf("the name %q", name)
+			}
+		}
+		if _, err := p.Zip(); err != nil {
+			t.Error(err)
+		}
+	})
+}
