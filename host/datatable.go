@@ -171,3 +171,51 @@ func (h *Host) makeTable(ctx context.Context, a engine.Attempt, timeout time.Dur
 	}
 	return []tenon.Event{{Step: a.Step, Kind: agent.EventResult, Data: encode(agent.Outcome{Result: &tenon.Result{Structured: rows}, Outputs: []tenon.Table{t}, Duration: time.Since(start)})}}, nil
 }
+
+// doSQL runs the query of a step.
+func (h *Host) doSQL(ctx context.Context, a engine.Attempt) ([]tenon.Event, error) {
+	var c workflow.SQLCommand
+	if err := json.Unmarshal(a.Data, &c); err != nil {
+		return nil, tenon.Errorf(tenon.CodeInternal, "step %s: %w", a.Step, err)
+	}
+	q := table.Query{SQL: c.SQL, Bytes: maxTable, Temp: maxQueryTemp}
+	if len(c.Params) > 0 {
+		d := json.NewDecoder(bytes.NewReader(c.Params))
+		d.UseNumber() // integers are exact
+		if err := d.Decode(&q.Params); err != nil {
+			return nil, tenon.Errorf(tenon.CodeInternal, "step %s: %w", a.Step, err)
+		}
+	}
+	if c.Timeout == 0 {
+		c.Timeout = queryTimeout
+	}
+	var open []*table.Reader
+	defer func() {
+		for _, r := range open {
+			_ = r.Close() // it is in memory
+		}
+	}()
+	for _, name := range slices.Sorted(maps.Keys(c.Tables)) {
+		data, err := h.store.Blob(ctx, c.Tables[name].Digest)
+		if err != nil {
+			return nil, err
+		}
+		r, err := openTable(data)
+		if err != nil {
+			return []tenon.Event{h.failed(a.Step, tenon.Errorf(tenon.ErrorCode(err), "table '%s': %w", name, err), false, 0)}, nil
+		}
+		open = append(open, r)
+		q.Tables = append(q.Tables, table.Input{Name: name, Reader: r})
+	}
+	return h.makeTable(ctx, a, c.Timeout, func(ctx context.Context, out *tableBuffer) error {
+		_, err := table.Select(ctx, q, "-", table.WriteOptions{Stdout: out})
+		return err
+	})
+}
+
+// The bounds of a query of a workflow: its time where the step says none, and its
+// temporary files.
+const (
+	queryTimeout = 5 * time.Minute
+	maxQueryTemp = 1 << 30
+)

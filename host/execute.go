@@ -35,6 +35,8 @@ func (h *Host) do(ctx context.Context, run string, a engine.Attempt, emit func(t
 		return h.doDecide(ctx, run, a)
 	case agent.CommandTool:
 		return h.doTool(ctx, run, a, emit)
+	case workflow.CommandSQL:
+		return h.doSQL(ctx, a)
 	case workflow.CommandTable:
 		return h.doTable(ctx, a)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
-	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/workflow"
@@ -93,14 +92,15 @@ parameters:
   city: {type: string, default: London, description: where}
 steps:
   - {id: goods, table: {csv: goods.csv}}
+  - {id: dear, sql: "SELECT thing, amount FROM goods WHERE amount > :least", params: {least: "2"}}
   - {id: prices, tool: price, server: shop, foreach: steps.goods.rows, args: {thing: item.thing}}
   - {id: asked, agent: helper, message: "What about {{ params.city }}?"}
   - {id: never, when: "params.city == 'Paris'", template: x}
   - {id: bad, tool: fail, server: shop, on_error: {default: 7}}
   - {id: note, tool: price, server: shop, args: {thing: "data + '/note.txt'"}}
   - id: msg
-    template: "{{ steps.goods.count }} goods: {{ steps.prices.text }}; {{ steps.asked.text }}; {{ steps.never.skipped }} {{ steps.bad.value }} {{ steps.bad.ok }} {{ steps.note.ok }}"
-outputs: [{name: all, description: all goods, from: goods, columns: {thing: string, amount: integer}}]
+    template: "{{ steps.goods.count }} goods, {{ steps.dear.rows[0].thing }} {{ steps.dear.rows[0].amount + 1 }}: {{ steps.prices.text }}; {{ steps.asked.text }}; {{ steps.never.skipped }} {{ steps.bad.value }} {{ steps.bad.ok }} {{ steps.note.ok }}"
+outputs: [{name: all, description: all goods, from: dear, columns: {thing: string, amount: integer}}]
 message: msg
 data: data
 `)
@@ -110,11 +110,11 @@ data: data
 		r, _ := h.WorkflowResult(t.Context(), row.ID)
 		t.Fatalf("%+v %+v", row, r)
 	}
-	if got, want := message(t, h, row.ID), "2 goods: 3 EUR\n3 EUR; helper says What about Rome?; true 7 false true"; got != want {
+	if got, want := message(t, h, row.ID), "2 goods, tea 4: 3 EUR\n3 EUR; helper says What about Rome?; true 7 false true"; got != want {
 		t.Errorf("message\n%s\nwant\n%s", got, want)
 	}
 	r, err := h.WorkflowResult(t.Context(), row.ID)
-	if err != nil || len(r.Outputs) != 1 || r.Outputs[0].Name != "all" || r.Outputs[0].Rows != 2 {
+	if err != nil || len(r.Outputs) != 1 || r.Outputs[0].Name != "all" || r.Outputs[0].Rows != 1 {
 		t.Errorf("%+v %v", r, err)
 	}
 	want := []tenon.TableColumn{{Name: "thing", Type: "string"}, {Name: "amount", Type: "integer"}}
@@ -186,7 +186,6 @@ func TestWorkflowAsks(t *testing.T) {
 // TestWorkflowTool calls a workflow as a tool: an agent, a person, another workflow.
 func TestWorkflowTool(t *testing.T) {
 	s := &shop{}
-	yes := true
 	inner := flowFile(t, "parameters: {thing: {type: string, description: what}}\nsteps:\n  - {id: p, tool: price, server: shop, args: {thing: params.thing}}\n  - {id: m, template: '{{ params.thing }} is {{ steps.p.text }}'}\nmessage: m\n")
 	outer := flowFile(t, "steps:\n  - {id: a, tool: inner, server: workflows, args: {thing: \"'tea'\"}}\n  - {id: m, template: 'it says {{ steps.a.text }}'}\nmessage: m\n")
 	flows := map[string]host.Workflow{"inner": inner, "outer": outer}
@@ -196,7 +195,6 @@ func TestWorkflowTool(t *testing.T) {
 		}
 		return says("so " + lastText(req))
 	})
-	_ = yes
 	r, _ := ask(t, h, host.Question{Text: "go", Grant: "me"})
 	if r.Answer != "so milk is 3 EUR" || len(r.ToolCalls) != 1 || r.ToolCalls[0].Kind != tenon.KindWorkflow {
 		t.Errorf("%+v", r)
@@ -252,5 +250,3 @@ func TestWorkflowFails(t *testing.T) {
 		}
 	}
 }
-
-var _ = catalog.WorkflowServer
