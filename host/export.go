@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -171,11 +172,15 @@ func (h *Host) learnSecrets(ctx context.Context) error {
 }
 
 // blobsOf are the digests of what a run keeps beside its events: the tools on
-// offer, also to an agent that took over, and results that were too large.
+// offer, also to an agent that took over, results that were too large, a workflow and its
+// tables.
 func blobsOf(events []tenon.Event) []string {
 	var list []string
 	for i, e := range events {
-		var spec struct{ Tools string }
+		var spec struct {
+			Tools, Workflow string
+			Inputs          map[string]tenon.Table
+		}
 		var o agent.Outcome
 		var whole engine.Spec
 		switch {
@@ -183,11 +188,23 @@ func blobsOf(events []tenon.Event) []string {
 			_ = json.Unmarshal(whole.Data, &spec) // no spec of ours: it names no tools
 		case e.Kind == agent.EventHandoff:
 			_ = json.Unmarshal(e.Data, &spec)
-		case e.Kind == agent.EventResult && json.Unmarshal(e.Data, &o) == nil && o.Whole != nil:
-			spec.Tools = o.Whole.Digest
+		case e.Kind == agent.EventResult && json.Unmarshal(e.Data, &o) == nil:
+			if o.Whole != nil {
+				spec.Tools = o.Whole.Digest
+			}
+			spec.Inputs = map[string]tenon.Table{}
+			for _, t := range o.Outputs {
+				spec.Inputs[t.Name] = t
+			}
 		}
-		if spec.Tools != "" {
-			list = append(list, spec.Tools)
+		digests := []string{spec.Tools, spec.Workflow}
+		for _, name := range slices.Sorted(maps.Keys(spec.Inputs)) {
+			digests = append(digests, spec.Inputs[name].Digest)
+		}
+		for _, d := range digests {
+			if d != "" && !slices.Contains(list, d) {
+				list = append(list, d)
+			}
 		}
 	}
 	return list

@@ -8,12 +8,14 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/workflow"
 )
 
 // The bounds of what stands in rows, in bytes.
 const (
 	maxRowTitle = 4 * maxTitle
 	maxRowName  = 512
+	maxRowID    = 2048
 )
 
 // badImport says what is wrong with a file.
@@ -44,7 +46,7 @@ func (d *document) checkIDs() error {
 	}
 	for i, r := range d.Runs {
 		switch {
-		case !runShape.MatchString(r.Run.ID):
+		case len(r.Run.ID) > maxRowID || !runShape.MatchString(r.Run.ID):
 			return badImport("run %d has the id %q, which is none of tenon's", i+1, cut(r.Run.ID, maxTitle))
 		case seen[r.Run.ID]:
 			return badImport("run %s is there twice", r.Run.ID)
@@ -220,7 +222,7 @@ func (r *documentRun) checkSpec() error {
 	if s.ID != row.ID || s.Session != row.Session || s.Caller != row.Caller || s.Parent != row.Parent || s.ParentSeq != row.ParentSeq || s.Core != row.Core {
 		return badImport("the first event of run %s says otherwise than its row which run it is", row.ID)
 	}
-	if row.Core != agent.Version && row.Core != agent.DirectVersion {
+	if row.Core != agent.Version && row.Core != agent.DirectVersion && row.Core != workflow.Version {
 		return badImport("run %s was written by %q, which this version of tenon does not know", row.ID, cut(row.Core, maxTitle))
 	}
 	return nil

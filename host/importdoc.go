@@ -58,7 +58,7 @@ func digestOf(b []byte) string {
 // makes are not taken: they become parts of messages, of commands and of names.
 var (
 	sessionShape = regexp.MustCompile(`^ses_[0-9a-z]{20}$`)
-	runShape     = regexp.MustCompile(`^run_[0-9a-z]{20}(/[0-9]{1,9}\.[0-9]{1,9}){0,32}$`)
+	runShape     = regexp.MustCompile(`^run_[0-9a-z]{20}(/[0-9A-Za-z_]+(\.[0-9]{1,9})?(~[0-9]{1,4})?){0,32}$`)
 	digestShape  = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 	// anyName finds sessions, runs, digests and artifacts in the data of events.
 	anyName = regexp.MustCompile(`(?:ses|run)_[0-9a-z]{20}|sha256:[0-9a-f]{64}|[0-9a-f]{6}-[0-9]+\.[0-9]+-[0-9]`)

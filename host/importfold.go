@@ -9,6 +9,8 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/workflow"
 )
 
 // maxHeld bounds the messages of all conversations that are folded at a time. Runs
@@ -36,7 +38,7 @@ func (d *document) fold(ctx context.Context) error {
 		if d.Runs[i].Run.Parent != "" {
 			continue
 		}
-		root, err := d.Runs[i].begin(nil)
+		root, err := d.begin(&d.Runs[i], nil)
 		if err != nil {
 			return err
 		}
@@ -55,7 +57,7 @@ func (d *document) fold(ctx context.Context) error {
 				stack, held = stack[:len(stack)-1], held-f.had
 			}
 			for ; f.kid < len(f.run.kids) && f.run.kids[f.kid].seq == f.next; f.kid++ {
-				k, err := f.run.kids[f.kid].begin(f.core)
+				k, err := d.begin(f.run.kids[f.kid], f.core)
 				if err != nil {
 					return err
 				}
@@ -75,9 +77,16 @@ func (d *document) fold(ctx context.Context) error {
 }
 
 // begin makes the core of a run.
-func (r *documentRun) begin(parent tenon.Core) (*folding, error) {
+func (d *document) begin(r *documentRun, parent tenon.Core) (*folding, error) {
 	f := &folding{run: r}
 	r.seen = true
+	if r.Run.Core == workflow.Version {
+		var err error
+		if f.core, err = d.beginFlow(r); err != nil {
+			return nil, badImport("run %s: %w", r.Run.ID, err)
+		}
+		return f, nil
+	}
 	if r.Run.Core == agent.DirectVersion {
 		var spec agent.DirectSpec
 		if err := json.Unmarshal(r.spec.Data, &spec); err != nil {
@@ -101,6 +110,25 @@ func (r *documentRun) begin(parent tenon.Core) (*folding, error) {
 	}
 	f.core = agent.New(spec, from)
 	return f, nil
+}
+
+// beginFlow makes the core of a workflow's run, whose file came along.
+func (d *document) beginFlow(r *documentRun) (tenon.Core, error) {
+	var spec workflow.Spec
+	if err := json.Unmarshal(r.spec.Data, &spec); err != nil {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "its spec cannot be read: %w", err)
+	}
+	for _, b := range d.Blobs {
+		if b.Digest != spec.Workflow {
+			continue
+		}
+		w, _, err := config.UnpackWorkflow("its workflow", b.Data)
+		if err != nil {
+			return nil, err
+		}
+		return workflow.New(w, spec)
+	}
+	return nil, tenon.Errorf(tenon.CodeInvalid, "its workflow is not there")
 }
 
 // step folds events up to one that another run goes on from, or the last one.
