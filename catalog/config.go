@@ -81,6 +81,9 @@ const (
 	WorkflowServer = "workflows"
 )
 
+// kindServers names the server of each kind of tool that no MCP server has.
+var kindServers = map[string]string{tenon.KindAgent: AgentServer, tenon.KindHTTP: HTTPServer, tenon.KindPrompt: PromptServer, tenon.KindWorkflow: WorkflowServer}
+
 // Request is what a tool of kind http sends. Between {{ and }} stands CEL over
 // `args`; what a value becomes fits where it stands.
 type Request struct {
@@ -99,20 +102,32 @@ type Request struct {
 // builtin describes a tool that its entry alone makes.
 func (t *Tool) builtin() tenon.Tool {
 	out := tenon.Tool{Remote: t.RemoteName}
-	yes, no := true, false
-	switch t.Kind {
-	case tenon.KindHTTP:
-		out.Kind, out.Input = t.Kind, noArguments
-		switch t.Request.Method {
-		case "", "GET", "HEAD":
-			out.Annotations = tenon.Annotations{ReadOnly: &yes}
-		case "PUT", "DELETE":
-			out.Annotations = tenon.Annotations{Idempotent: &yes}
-		}
-	case tenon.KindPrompt:
-		out.Kind, out.Input, out.Annotations = t.Kind, noArguments, tenon.Annotations{ReadOnly: &yes, OpenWorld: &no}
+	if hints, ok := builtins[t.Kind]; ok {
+		out.Kind, out.Input, out.Annotations = t.Kind, noArguments, hints(t)
 	}
 	return out
+}
+
+// builtins are the kinds of tools that an entry alone makes, with what is known of what
+// they do.
+var builtins = map[string]func(*Tool) tenon.Annotations{
+	tenon.KindHTTP: func(t *Tool) tenon.Annotations { return t.Request.Annotations() },
+	tenon.KindPrompt: func(*Tool) tenon.Annotations {
+		yes, no := true, false
+		return tenon.Annotations{ReadOnly: &yes, OpenWorld: &no}
+	},
+}
+
+// Annotations say what a request does, as far as its method tells.
+func (r *Request) Annotations() tenon.Annotations {
+	yes := true
+	switch r.Method {
+	case "", "GET", "HEAD":
+		return tenon.Annotations{ReadOnly: &yes}
+	case "PUT", "DELETE":
+		return tenon.Annotations{Idempotent: &yes}
+	}
+	return tenon.Annotations{}
 }
 
 // noArguments is the schema of a tool that takes none.
@@ -136,15 +151,8 @@ type Argument struct {
 
 // WithDefaults returns the entry with its remote name filled in.
 func (t Tool) WithDefaults(name string) Tool {
-	switch t.Kind {
-	case tenon.KindAgent:
-		t.Server, t.RemoteName = AgentServer, cmp.Or(t.Agent, name)
-	case tenon.KindHTTP:
-		t.Server, t.RemoteName = HTTPServer, name
-	case tenon.KindPrompt:
-		t.Server, t.RemoteName = PromptServer, name
-	case tenon.KindWorkflow:
-		t.Server, t.RemoteName = WorkflowServer, name
+	if server, ok := kindServers[t.Kind]; ok {
+		t.Server, t.RemoteName = server, cmp.Or(t.Agent, name)
 	}
 	if t.RemoteName == "" {
 		t.RemoteName = name

@@ -20,17 +20,23 @@ const (
 	handoffPrefix = "transfer_to_"
 )
 
-// kindOf says what a call of a tool comes to.
+// kindOf says what a call of a tool comes to: the one place that decides by a tool's
+// kind. A tool of any other kind is called by its toolset.
 func kindOf(t *tenon.Tool) string {
-	switch t.Server {
-	case catalog.AgentServer, catalog.PromptServer:
-		return agent.KindAgent
-	case catalog.WorkflowServer:
-		return agent.KindWorkflow
-	case handoffServer:
+	if t.Server == handoffServer {
 		return agent.KindHandoff
-	case finderServer:
+	}
+	if t.Server == finderServer {
 		return agent.KindSearch
+	}
+	if !slices.Contains([]string{catalog.AgentServer, catalog.PromptServer, catalog.WorkflowServer}, t.Server) {
+		return "" // whatever a toolset of somebody's own says of its kind
+	}
+	switch t.Kind {
+	case tenon.KindAgent, tenon.KindPrompt:
+		return agent.KindAgent
+	case tenon.KindWorkflow:
+		return agent.KindWorkflow
 	}
 	return ""
 }

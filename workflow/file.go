@@ -106,6 +106,8 @@ type Step struct {
 	// Makes a table.
 	Table *Source `yaml:"table"`
 
+	// Steps that come first, though nothing of them is used.
+	After []string `yaml:"after" default:"[]"`
 	// CEL; where it is false, the step is skipped.
 	When string `yaml:"when"`
 	// CEL that gives a list: the step is done for each of it, as `item`, with the number `index` from 0.

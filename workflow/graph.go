@@ -215,7 +215,7 @@ type Node struct {
 
 // Nodes are the kinds of steps.
 func Nodes() []Node {
-	common := []string{"when", "foreach", "retry", "timeout", "on_error"}
+	common := []string{"after", "when", "foreach", "retry", "timeout", "on_error"}
 	node := func(kind, about, in, out string, not ...string) Node {
 		n := Node{Kind: kind, About: about, In: in, Out: out}
 		n.Keys = append([]string{kind}, keysOf[kind]...)

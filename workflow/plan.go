@@ -138,18 +138,12 @@ func sqlName(name string) string { return strings.ReplaceAll(name, ".", "_") }
 
 // requestTool describes a step that is a request, for rules and approval.
 func (s *State) requestTool(p *step) *tenon.Tool {
-	yes := true
 	t := &tenon.Tool{Server: StepServer, Remote: s.w.Name + "." + p.ID, Name: s.w.Name + "." + p.ID, Kind: tenon.KindHTTP,
 		Description: fmt.Sprintf("Step '%s' of workflow '%s': %s %s", p.ID, s.w.Name, methodOf(p), p.HTTP.URL)}
 	if s.spec.Foreign {
 		return t
 	}
-	switch methodOf(p) {
-	case "GET", "HEAD":
-		t.Annotations.ReadOnly = &yes
-	case "PUT", "DELETE":
-		t.Annotations.Idempotent = &yes
-	}
+	t.Annotations = p.HTTP.Annotations()
 	return t
 }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/policy"
 )
 
@@ -41,6 +42,13 @@ func (c *compiler) step(s *step) {
 	}
 	if s.When != "" {
 		c.condition(at+".when", s)
+	}
+	for i, id := range s.After {
+		if o := c.w.byID[id]; o != nil {
+			c.need(o)
+		} else {
+			c.bad(fmt.Sprintf("%s.after[%d]", at, i), nearHint(id, c.stepNames()), "there is no step '%s'", tenon.Visible(id))
+		}
 	}
 	c.foreign(at, s)
 	for _, name := range slices.Sorted(maps.Keys(s.Args)) {

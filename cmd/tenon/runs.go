@@ -14,8 +14,8 @@ import (
 )
 
 func newRuns(a *app) *cobra.Command {
-	cmd := group("runs", "Runs: list, show, follow, events, steer, resume, cancel, replay")
-	cmd.AddCommand(remotely(newRunsList(a)), remotely(newRunsShow(a)), remotely(newRunsFollow(a)), remotely(newRunsEvents(a)), remotely(newRunsSteer(a)),
+	cmd := group("runs", "Runs: list, show, follow, events, export, steer, resume, cancel, replay")
+	cmd.AddCommand(remotely(newRunsList(a)), remotely(newRunsShow(a)), remotely(newRunsFollow(a)), remotely(newRunsEvents(a)), newRunsExport(a), remotely(newRunsSteer(a)),
 		remotely(newRunsResume(a)), remotely(newRunsCancel(a)), newRunsReplay(a))
 	return cmd
 }
