@@ -250,3 +250,24 @@ func TestWorkflowFails(t *testing.T) {
 		}
 	}
 }
+
+// TestForeignWorkflow holds that a workflow of a table gets no secrets and that each of
+// its requests asks, also one that only reads.
+func TestForeignWorkflow(t *testing.T) {
+	h := flowHost(t, t.TempDir(), &shop{}, nil, nil)
+	w := flowFile(t, "steps:\n  - {id: a, http: {url: 'http://127.0.0.1:1/', headers: {Authorization: '{{ secrets.key }}'}}}\n")
+	w.Foreign = true
+	if _, err := h.StartWorkflow(t.Context(), host.WorkflowCall{Workflow: w, Grant: "me"}); tenon.ErrorCode(err) != tenon.CodeDenied || !strings.Contains(err.Error(), "wants the secret 'key'") {
+		t.Errorf("error %v", err)
+	}
+	w = flowFile(t, "steps:\n  - {id: a, http: {url: 'http://127.0.0.1:1/'}}\n")
+	w.Foreign = true
+	row, _ := runFlow(t, h, host.WorkflowCall{Workflow: w})
+	if row.State != tenon.RunInputRequired {
+		t.Errorf("%+v", row)
+	}
+	w.Foreign = false
+	if row, _ = runFlow(t, h, host.WorkflowCall{Workflow: w}); row.State != tenon.RunFailed {
+		t.Errorf("%+v", row)
+	}
+}

@@ -209,7 +209,28 @@ func (h *Host) beginWorkflow(ctx context.Context, f *flow, run string, params js
 			return spec, nil, nil, err
 		}
 	}
-	return spec, s, pack, h.keepPacked(spec.Workflow, f.Workflow.Workflow, f.Pack)
+	if err = h.keepPacked(spec.Workflow, f.Workflow.Workflow, f.Pack); err != nil || !f.Foreign {
+		return spec, s, pack, err
+	}
+	return spec, s, pack, h.noSecrets(ctx, f.Name, spec.Workflow)
+}
+
+// noSecrets refuses a workflow of a table whose requests would take secrets of the
+// configuration along: nobody knows where to.
+func (h *Host) noSecrets(ctx context.Context, name, digest string) error {
+	p, err := h.packOf(ctx, digest)
+	if err != nil || p.http == nil {
+		return err
+	}
+	for step, t := range p.http.tools {
+		for header, text := range t.headers {
+			if len(text.Secrets()) > 0 {
+				return tenon.Errorf(tenon.CodeDenied, "workflow '%s' came with a table, and the header %s of its step '%s' wants the secret '%s'; unpack the workflow, look at it, and make it a tool of the configuration",
+					name, header, strings.TrimPrefix(step, name+"."), text.Secrets()[0])
+			}
+		}
+	}
+	return nil
 }
 
 // toolsOf finds the tools that the steps of a workflow call: step -> exposed name.

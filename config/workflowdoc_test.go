@@ -1,0 +1,102 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/tenonhq/tenon/workflow"
+)
+
+const workflowHead = "<!-- Made by go test ./config -update. Do not edit. -->\n\n" + `# Workflow files
+
+A workflow is a tool made of steps. It runs without a model, with the same rules, approvals, cache and record as the tool calls
+of a model, and what was killed goes on with ` + "`tenon runs resume`" + `.
+
+` + "```yaml" + `
+kind: workflow
+version: 1
+name: monthly_report
+description: Sum sales per city and write a short message.
+parameters:                       # each needs a description; all are required unless they have a default
+  city: {type: string, default: London, description: City to report on}
+inputs:
+  - {name: sales, description: Sales rows, columns: {city: string, amount: number}}
+steps:
+  - {id: agg, sql: "SELECT city, sum(amount) AS amount FROM sales WHERE city = :city GROUP BY city", params: {city: params.city}}
+  - {id: rate, tool: get_rate, server: cloud, args: {base: "'EUR'"}}
+  - {id: msg, template: "Total {{ steps.agg.rows[0].amount * steps.rate.value }} for {{ params.city }}"}
+outputs:
+  - {name: totals, description: Totals per city, from: agg}
+message: msg                      # the text for the caller
+data: data/                       # copied for every call
+` + "```" + `
+
+` + "```sh" + `
+tenon workflows validate report.yaml
+tenon workflows run report.yaml city=London --in sales=sales.arrow --out totals=totals.arrow
+tenon workflows graph report.yaml --svg --out report.svg
+tenon workflows pack report.yaml --table tools.arrow        # a tool of a table, for tools call, tables concat and run
+` + "```" + `
+
+As a tool of the configuration, for agents, people and other workflows: ` + "`tools: {report: {kind: workflow, path: report.yaml}}`" + `. A workflow that
+takes tables has the arguments ` + "`configuration`" + ` (the parameters) and ` + "`data_inputs`" + ` (the ids of tables) for a model; without tables its
+arguments are the parameters. It asks like any tool that nobody marked as read-only: say ` + "`annotations: {read_only: true}`" + ` of one that changes
+nothing. Its steps are judged one by one whatever was said of the workflow.
+
+## Order, values, failures
+
+A step begins as soon as all that it refers to is there; steps that refer to nothing of each other run side by side. Tables are
+known to SQL by the names of inputs and steps; the table of a port of a workflow that a step calls is ` + "`STEP.PORT`" + `, for SQL (under ` + "`tables`" + `)
+` + "`STEP_PORT`" + `.
+
+Values are CEL (see config.md) over ` + "`params`" + `, ` + "`inputs.NAME`" + `, ` + "`steps.ID`" + `, the path ` + "`data`" + `, and within foreach ` + "`item`" + ` and ` + "`index`" + `. A step's result has:
+
+| of | keys |
+| --- | --- |
+| every step | ` + "`ok`, `skipped`, `error`" + ` (a text) |
+| tool, agent, http, template | ` + "`text`, `value`" + ` (what the tool gave as structured content, else the text as JSON, else the text) |
+| sql, table, and inputs | ` + "`rows`" + ` (the first 100, at most 64 KiB), ` + "`columns`, `count`" + `; of steps ` + "`text`" + `, the first cell if it is a text |
+| tool that is a workflow | ` + "`tables.PORT`" + ` with ` + "`columns`" + ` and ` + "`count`" + ` |
+| foreach | ` + "`items`" + ` (a result each), ` + "`count`, `text`" + ` (a line each) |
+
+A failed step fails the workflow, unless ` + "`on_error`" + ` says otherwise; what is under way comes to its end first. A call whose outcome is unknown
+is never made again. ` + "`tenon runs resume`" + ` goes on with a failed workflow: what was done is not done again. ` + "`--debug`" + ` keeps a folder with
+what the steps got. Workflows may call workflows, as deep as ` + "`limits.max_depth`" + `.
+
+What the caller is told: the text of ` + "`message`" + `; without it ` + "`Tool executed successfully (no custom tool message output)`" + `, for an empty one
+` + "`Tool executed successfully (empty custom tool message)`" + `, and of a failure ` + "`Tool execution failed with: `" + ` and the cause.
+
+A workflow that came with a table is not trusted: it asks, and so do all its requests. A packed workflow has at most 64 MiB, 256 MiB
+unpacked; names that lead out of it and links are refused. A table within a workflow has at most 64 MiB.
+
+## Every key
+
+| key | type | default | meaning |
+| --- | --- | --- | --- |
+`
+
+// TestWorkflowReference keeps workflow.schema.json and docs/reference/workflow.md fresh.
+func TestWorkflowReference(t *testing.T) {
+	g := &generator{t: t, docs: map[string]map[string]string{}, defs: map[string]any{}}
+	for _, dir := range []string{"../workflow", "../catalog"} {
+		g.comments(dir)
+	}
+	g.page.WriteString(workflowHead)
+	root := g.object(reflect.TypeFor[workflow.File](), place{})
+	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	root["$id"] = "https://raw.githubusercontent.com/tenonhq/tenon/main/config/workflow.schema.json"
+	root["title"] = "workflow.yaml"
+	root["$defs"] = g.defs
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(root); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "workflow.schema.json", b.Bytes())
+	golden(t, filepath.Join("..", "docs", "reference", "workflow.md"), []byte(g.page.String()))
+}
