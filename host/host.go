@@ -89,6 +89,9 @@ type Config struct {
 	Approve func(context.Context, Approval) (agent.Ruling, error)
 	// Workflows adds workflows as tools, beside those that the configuration names.
 	Workflows map[string]Workflow
+	// Hidden are servers whose tools no agent is offered: the steps of workflows alone call
+	// them.
+	Hidden []string
 	// Version is told to servers and providers.
 	Version string
 	// Live asks servers for their tools where those of the last listing would do.

@@ -219,7 +219,7 @@ func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agen
 		h.log.Warn("MCP tools not enabled for provider", "model", spec.Model)
 		return nil, nil, nil
 	}
-	snapshot, problems, err := h.Tools(ctx, slices.Sorted(maps.Keys(h.sets()))...)
+	snapshot, problems, err := h.Tools(ctx, slices.DeleteFunc(slices.Sorted(maps.Keys(h.sets())), func(name string) bool { return slices.Contains(h.cfg.Hidden, name) })...)
 	if err == nil {
 		err = waiting(problems)
 	}

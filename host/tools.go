@@ -32,7 +32,7 @@ func (h *Host) Tools(ctx context.Context, names ...string) (*catalog.Snapshot, [
 	all := len(names) == 0
 	sets, sources := h.offerers()
 	if all {
-		names = slices.DeleteFunc(slices.Sorted(maps.Keys(sets)), isOwn)
+		names = slices.DeleteFunc(slices.Sorted(maps.Keys(sets)), func(name string) bool { return isOwn(name) || slices.Contains(h.cfg.Hidden, name) })
 	}
 	type answer struct {
 		tools   []tenon.Tool

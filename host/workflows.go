@@ -257,7 +257,7 @@ func (h *Host) toolsOf(ctx context.Context, f *flow) (*catalog.Snapshot, map[str
 		return nil, nil, nil
 	}
 	if any {
-		servers = nil
+		servers = slices.DeleteFunc(slices.Sorted(maps.Keys(sets)), isOwn)
 	}
 	s, problems, err := h.Tools(ctx, servers...)
 	if err != nil {

@@ -35,6 +35,7 @@ type opening struct {
 	model   string
 	cassette
 	workflows map[string]host.Workflow // of a table
+	hidden    []string                 // servers that its workflows alone may use
 	set       func(*config.Config)     // last changes to the configuration
 	lasting   bool                     // the process stays: tenon serve
 }
@@ -104,7 +105,7 @@ func (a *app) hostConfig(ctx context.Context, o opening) (host.Config, error) {
 		o.model = a.findModel(ctx, cfg, o)
 	}
 	return host.Config{Config: cfg, Home: a.home, Model: o.model, Record: o.record, Replay: o.replay, Resumed: o.resumed,
-		LookupEnv: a.lookupEnv, Workflows: o.workflows, Version: version().Version, Logger: a.logger(cfg), Brief: !o.lasting, Reading: !o.connect || o.reads, Live: o.live || o.adhoc.given(),
+		LookupEnv: a.lookupEnv, Workflows: o.workflows, Hidden: o.hidden, Version: version().Version, Logger: a.logger(cfg), Brief: !o.lasting, Reading: !o.connect || o.reads, Live: o.live || o.adhoc.given(),
 		Attended: a.canAsk() || a.wait || o.lasting}, nil
 }
 

@@ -40,10 +40,10 @@ func (t *toolTable) check(cmd *cobra.Command, q *asking, d *detachFlags) error {
 
 // apply puts the tools of the table into a configuration; its workflows are returned. Nothing is contacted: a
 // server is opened when one of its tools is called.
-func (t *toolTable) apply(ctx context.Context, a *app, cfg *config.Config) (flows map[string]host.Workflow, err error) {
+func (t *toolTable) apply(ctx context.Context, a *app, cfg *config.Config) (flows map[string]host.Workflow, hidden []string, err error) {
 	r, err := table.Open(t.path, a.tableOptions(cfg))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() {
 		if e := r.Close(); err == nil {
@@ -52,23 +52,22 @@ func (t *toolTable) apply(ctx context.Context, a *app, cfg *config.Config) (flow
 	}()
 	c, err := r.Column(t.column)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	pins := cfg.Policy.Pins
 	tools := &tableTools{app: a, from: r, cfg: cfg, path: t.path, names: map[string]bool{}, opened: map[string]string{}, remotes: map[string][]string{}}
 	for row, err := range r.Tools(ctx, c) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if err := tools.add(ctx, row); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	if len(tools.own) > 0 {
+	if len(tools.own) > 0 || len(tools.flows) > 0 {
 		cfg.Policy.Pins = pins // a table does not free the configuration's servers of theirs
 	}
-	tools.finish()
-	return tools.flows, nil
+	return tools.flows, tools.finish(), nil
 }
 
 // tableTools collects the tools of a table.
@@ -176,8 +175,9 @@ func (t *tableTools) name(s string) string {
 	return name
 }
 
-// finish leaves in the configuration what the table names.
-func (t *tableTools) finish() {
+// finish leaves in the configuration what the table names. The other servers stay for the
+// steps of its workflows, if it has any, and are returned.
+func (t *tableTools) finish() (hidden []string) {
 	if t.missing > 0 {
 		n := len(t.flows)
 		for _, list := range t.remotes {
@@ -196,16 +196,25 @@ func (t *tableTools) finish() {
 		}
 		kept[server] = entry
 	}
+	if len(t.flows) > 0 {
+		for server, entry := range t.cfg.Servers {
+			if _, ok := kept[server]; !ok {
+				kept[server] = entry
+				hidden = append(hidden, server)
+			}
+		}
+	}
 	entries := maps.Clone(t.cfg.Tools)
 	maps.DeleteFunc(entries, func(name string, e catalog.Tool) bool {
 		e = e.WithDefaults(name)
-		return !slices.Contains(t.own, e.Server) || !slices.Contains(t.remotes[e.Server], e.RemoteName)
+		return !slices.Contains(hidden, e.Server) && (!slices.Contains(t.own, e.Server) || !slices.Contains(t.remotes[e.Server], e.RemoteName))
 	})
 	if entries == nil {
 		entries = map[string]catalog.Tool{}
 	}
 	maps.Copy(entries, t.entries)
 	t.cfg.Servers, t.cfg.Tools = kept, entries
+	return hidden
 }
 
 // escaped makes globs that match nothing but the names.
