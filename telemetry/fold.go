@@ -35,6 +35,9 @@ type Ended struct {
 // IsTool reports whether it is a tool call.
 func (e *Ended) IsTool() bool { return strings.Contains(e.Step, ".") }
 
+// unknownTool is the name of a tool whose call was proposed in another process.
+const unknownTool = "unknown"
+
 // maxRuns bounds the runs that a fold keeps steps of. One that is forgotten has no
 // durations for what was under way.
 const maxRuns = 16 << 10
@@ -68,12 +71,18 @@ func (f *fold) add(run tenon.Run, events []tenon.Event) (ended []Ended) {
 		}
 		if s.add(e) {
 			s.Run, s.End = run, e.Time
+			if s.IsTool() && s.Name == "" {
+				s.Name = unknownTool
+			}
 			ended = append(ended, *s)
 			delete(steps, e.Step)
 		}
 	}
-	if run.State != tenon.RunWorking {
+	switch {
+	case run.State.Ended():
 		delete(f.runs, run.ID)
+	case run.State != tenon.RunWorking: // it goes on with the calls that it waits for
+		delete(steps, "")
 	}
 	return ended
 }

@@ -75,6 +75,37 @@ func observe(c *Collector, j *journal) {
 	}
 }
 
+// A call that waits for a person is counted under its name when the run has gone on; of
+// one that was proposed in another process nobody knows it.
+func TestWaitingCall(t *testing.T) {
+	c := New(Config{})
+	j := newJournal()
+	j.add("", tenon.EventRun, struct{}{})
+	j.call("1.0", "send", agent.Decision{Verdict: tenon.Ask, By: "policy"}, "", nil)
+	c.Observe(j.run, j.list)
+	waits := j.run
+	waits.State = tenon.RunInputRequired
+	c.Observe(waits, nil)
+	for _, run := range []string{j.run.ID, "run_of_another_process"} {
+		k := newJournal()
+		k.run.ID = run
+		k.add("1.0", agent.EventDecision, agent.Ruling{Verdict: tenon.Allow, By: "anna"})
+		k.add("1.0", tenon.EventStarted, tenon.StartedData{})
+		k.add("1.0", agent.EventResult, agent.Outcome{Result: &tenon.Result{}})
+		c.Observe(k.run, k.list)
+	}
+	var b strings.Builder
+	if err := c.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	for _, want := range []string{`tenon_tool_calls_total{tool="send"} 1`, `tenon_tool_calls_total{tool="unknown"} 1`} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("no %s in:\n%s", want, text)
+		}
+	}
+}
+
 func TestMetricsText(t *testing.T) {
 	c := New(Config{})
 	observe(c, story())
