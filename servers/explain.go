@@ -68,20 +68,25 @@ func (s *Server) connectError(step string, err error) error {
 // server, what happened, and what to do. Tool is "" where the error is not
 // that of a call.
 func (s *Server) explain(tool string, err error) error {
+	who := fmt.Sprintf("server '%s'", s.name)
+	if tool != "" {
+		return s.explainAbout(fmt.Sprintf("tool '%s' of %s", tool, who), tool, err)
+	}
+	return s.explainAbout("the list of tools of "+who, "", err)
+}
+
+// explainAbout is explain for what was asked for.
+func (s *Server) explainAbout(what, tool string, err error) error {
 	var cause *tenon.Error
 	if !errors.As(err, &cause) {
 		cause = &tenon.Error{Code: tenon.CodeInternal, Message: err.Error()}
 	}
 	who := fmt.Sprintf("server '%s'", s.name)
-	what := fmt.Sprintf("the list of tools of %s", who)
-	if tool != "" {
-		what = fmt.Sprintf("tool '%s' of %s", tool, who)
-	}
 	said := clean(cause.Message) // it may be the server's own words
 	text := what + ": " + said
 	switch cause.Code {
 	case tenon.CodeUnreachable:
-		text = fmt.Sprintf("no list of tools: %s %s; %s", who, gone(err), s.look())
+		text = fmt.Sprintf("no %s: %s %s; %s", strings.TrimSuffix(strings.TrimPrefix(what, "the "), " of "+who), who, gone(err), s.look())
 		if tool != "" {
 			text = fmt.Sprintf("tool '%s' was not called: %s %s; %s", tool, who, gone(err), s.look())
 		}

@@ -3,9 +3,11 @@ package servers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/jsonrpc"
 	"github.com/tenonhq/tenon/mcp"
 )
 
@@ -44,9 +46,10 @@ func (s *Server) Prompt(ctx context.Context, name string, args map[string]string
 		defer done()
 		return own.Prompt(ctx, name, args)
 	}
-	err = s.use(ctx, fmt.Sprintf("prompt '%s' of server '%s'", name, s.name), func(c *link) error {
+	what := fmt.Sprintf("prompt '%s' of server '%s'", clean(name), s.name)
+	err = s.use(ctx, what, func(c *link) error {
 		raw, err = c.Prompt(ctx, name, args)
-		return s.failed(c, err)
+		return s.failed(c, what, err, ofPrompts)
 	})
 	return raw, err
 }
@@ -60,24 +63,39 @@ func (s *Server) Read(ctx context.Context, uri string) (contents []tenon.Content
 		defer done()
 		return own.Read(ctx, uri)
 	}
-	err = s.use(ctx, fmt.Sprintf("resource '%s' of server '%s'", clean(uri), s.name), func(c *link) error {
+	what := fmt.Sprintf("resource '%s' of server '%s'", clean(uri), s.name)
+	err = s.use(ctx, what, func(c *link) error {
 		contents, err = c.Read(ctx, uri)
-		return s.failed(c, err)
+		return s.failed(c, what, err, ofResources)
 	})
 	return contents, err
 }
 
-// failed explains an error of a request, and looks whether the connection is
-// lost; nil for none.
-func (s *Server) failed(c *link, err error) error {
+// failed explains an error of a request for something, and looks whether the connection
+// is lost; nil for none. Codes are those that mean something else than a failure.
+func (s *Server) failed(c *link, what string, err error, codes map[int]tenon.Code) error {
 	if err == nil {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lostBy(c, err)
-	return s.explain("", err)
+	err = s.explainAbout(what, "", err)
+	var rpc *jsonrpc.Error
+	var e *tenon.Error
+	if errors.As(err, &rpc) && errors.As(err, &e) && codes[rpc.Code] != "" {
+		e.Code = codes[rpc.Code]
+	}
+	return err
 }
+
+// What servers say where they have no such thing, or nothing of the kind: method not
+// found, resource not found (before 2026-07-28, which has invalid params in its place). To
+// a prompt that is asked for, invalid params says as well that an argument is missing.
+var (
+	ofPrompts   = map[int]tenon.Code{-32601: tenon.CodeNotFound, -32602: tenon.CodeInvalid}
+	ofResources = map[int]tenon.Code{-32601: tenon.CodeNotFound, -32602: tenon.CodeNotFound, -32002: tenon.CodeNotFound}
+)
 
 // kept is a list that was asked for on a connection, until it changes.
 type kept[T any] struct {
@@ -99,7 +117,7 @@ func offered[T any](ctx context.Context, s *Server, what string, k *kept[T], mem
 		}
 		var err error
 		if items, err = ask(c); err != nil {
-			return s.failed(c, err)
+			return s.failed(c, fmt.Sprintf("the list of %s of server '%s'", what, s.name), err, nil)
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
