@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -66,6 +67,9 @@ func (c *call) decode(v any, optional bool) error {
 			return nil
 		}
 		return tenon.Errorf(tenon.CodeInvalid, "the body is missing: it must be a JSON object")
+	}
+	if bytes.TrimLeft(c.body, " \t\r\n")[0] != '{' {
+		return tenon.Errorf(tenon.CodeInvalid, "the body is not what is taken here: it must be a JSON object")
 	}
 	d := json.NewDecoder(strings.NewReader(string(c.body)))
 	if c.route.api == Native || c.route.api == "" {

@@ -49,6 +49,10 @@ func (c *call) check() (leave func(), err error) {
 			return nil, tenon.Errorf(tenon.CodeDenied, "only the owner of this tenon may do this; '%s' is not", c.caller.Principal)
 		}
 	}
+	if c.route.none {
+		c.w.Header().Set("Connection", "close") // a body is not read
+		return nil, nil
+	}
 	if err := c.checkLength(); err != nil {
 		return nil, err
 	}

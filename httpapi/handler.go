@@ -119,7 +119,7 @@ func build(h *host.Host, cfg Config, table []route) http.Handler {
 				c.route = pageRoute
 			}
 			if c.route == nil {
-				c.route = &route{api: methods[slices.Sorted(maps.Keys(methods))[0]].api, serve: func(c *call) error {
+				c.route = &route{api: methods[slices.Sorted(maps.Keys(methods))[0]].api, none: true, serve: func(c *call) error {
 					c.w.Header().Set("Allow", allow)
 					return refuse(http.StatusMethodNotAllowed, tenon.CodeInvalid, "%s takes %s, not %s", req.URL.Path, allow, req.Method)
 				}}
@@ -130,7 +130,7 @@ func build(h *host.Host, cfg Config, table []route) http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
 		c := &call{api: a, w: w, req: req, route: pageRoute}
 		if !a.page(req) {
-			c.route = &route{api: apiOf(req.URL.Path), serve: func(*call) error {
+			c.route = &route{api: apiOf(req.URL.Path), none: true, serve: func(*call) error {
 				return tenon.Errorf(tenon.CodeNotFound, "there is nothing at %s", req.URL.Path)
 			}}
 		}

@@ -123,7 +123,7 @@ func TestRequestsThatCannotBe(t *testing.T) {
 		"two values":       {"POST", "/api/v1/runs", js, `{"question":"x"}{}`, 400, "invalid", "after top-level"},
 		"unknown key":      {"POST", "/api/v1/runs", js, `{"question":"x","modle":"y"}`, 400, "invalid", "modle"},
 		"wrong type":       {"POST", "/api/v1/runs", js, `{"question":1}`, 400, "invalid", "question"},
-		"an array":         {"POST", "/api/v1/runs", js, `[]`, 400, "invalid", "array"},
+		"an array":         {"POST", "/api/v1/runs", js, `[]`, 400, "invalid", "object"},
 		"not UTF-8":        {"POST", "/api/v1/runs", js, "{\"question\":\"\xff\"}", 400, "invalid", "UTF-8"},
 		"very deep":        {"POST", "/api/v1/runs", js, strings.Repeat("[", 100_000), 400, "invalid", ""},
 		"too large":        {"POST", "/api/v1/runs", js, `{"question":"` + strings.Repeat("x", 17<<20) + `"}`, 413, "too_large", "bytes"},

@@ -116,16 +116,25 @@ func (c *call) chatServer(st servers.Status) (chatServer, error) {
 }
 
 func (c *call) chatEnable() error {
+	if err := c.decode(&struct{}{}, true); err != nil {
+		return err
+	}
 	err := c.h.SwitchServer(c.req.PathValue("id"), true)
 	return c.changed(err, "Server enabled successfully", "Failed to enable server")
 }
 
 func (c *call) chatDisable() error {
+	if err := c.decode(&struct{}{}, true); err != nil {
+		return err
+	}
 	err := c.h.SwitchServer(c.req.PathValue("id"), false)
 	return c.changed(err, "Server disabled successfully", "Failed to disable server")
 }
 
 func (c *call) chatReconnect() error {
+	if err := c.decode(&struct{}{}, true); err != nil {
+		return err
+	}
 	err := c.h.RestartServer(c.ctx(), c.req.PathValue("id"))
 	return c.changed(err, "Reconnected successfully", "Failed to reconnect")
 }

@@ -10,15 +10,16 @@ type route struct {
 	open            bool   // to everybody: nothing is told there that is not public
 	owner           bool   // to the owner alone
 	stream          bool   // lasts; counted apart
+	none            bool   // there is nothing: no body is looked at
 }
 
 // routes is all that is served. Tests go through it, and openapi.json is held to it.
 func routes() []route {
 	const get, post, put, patch, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
 	all := []route{
-		{get, "/healthz", (*call).health, "", true, false, false},
-		{get, "/readyz", (*call).ready, "", true, false, false},
-		{get, "/metrics", (*call).metrics, "", false, true, false},
+		{get, "/healthz", (*call).health, "", true, false, false, false},
+		{get, "/readyz", (*call).ready, "", true, false, false, false},
+		{get, "/metrics", (*call).metrics, "", false, true, false, false},
 	}
 	for _, r := range []line{
 		{get, "/me", (*call).me, false, false},
@@ -79,7 +80,7 @@ func routes() []route {
 		{put, "/config/servers/{name}", (*call).putConfigServer, true, false},
 		{del, "/config/servers/{name}", (*call).deleteConfigServer, true, false},
 	} {
-		all = append(all, route{r.method, prefix + r.pattern, r.serve, Native, false, r.owner, r.stream})
+		all = append(all, route{r.method, prefix + r.pattern, r.serve, Native, false, r.owner, r.stream, false})
 	}
 	for _, r := range []line{
 		{post, "/chat", (*call).chat, false, false},
@@ -97,13 +98,13 @@ func routes() []route {
 		{post, "/mcp/prompts/get", (*call).chatPrompt, false, false},
 	} {
 		for _, p := range []string{"", "/api"} {
-			all = append(all, route{r.method, p + r.pattern, r.serve, ResearchAI, false, r.owner, r.stream})
+			all = append(all, route{r.method, p + r.pattern, r.serve, ResearchAI, false, r.owner, r.stream, false})
 		}
 	}
 	return append(all,
-		route{get, "/v1/models", (*call).openModels, OpenAI, false, false, false},
-		route{get, "/v1/models/{model}", (*call).openModel, OpenAI, false, false, false},
-		route{post, "/v1/chat/completions", (*call).completions, OpenAI, false, false, true},
+		route{get, "/v1/models", (*call).openModels, OpenAI, false, false, false, false},
+		route{get, "/v1/models/{model}", (*call).openModel, OpenAI, false, false, false, false},
+		route{post, "/v1/chat/completions", (*call).completions, OpenAI, false, false, true, false},
 	)
 }
 

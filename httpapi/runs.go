@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -145,6 +146,9 @@ func (c *call) ask(key string, q host.Question) (run tenon.Run, problems []host.
 	return run, problems, again, err
 }
 
+// runStates are all there are.
+var runStates = []tenon.RunState{tenon.RunWorking, tenon.RunInputRequired, tenon.RunCompleted, tenon.RunFailed, tenon.RunCancelled}
+
 // runs lists the caller's runs, newest first.
 func (c *call) runs() error {
 	limit, err := c.limit()
@@ -154,6 +158,9 @@ func (c *call) runs() error {
 	q := c.req.URL.Query()
 	f := engine.Filter{Principal: c.seen(), Session: q.Get("session"), State: tenon.RunState(q.Get("state")), Caller: q.Get("caller"), Prefix: q.Get("prefix"),
 		Top: q.Get("caller") == "" && !strings.Contains(q.Get("prefix"), "/"), Before: q.Get("cursor"), Limit: limit + 1}
+	if f.State != "" && !slices.Contains(runStates, f.State) {
+		return tenon.Errorf(tenon.CodeInvalid, "state must be one of %v, not '%s'", runStates, f.State)
+	}
 	runs, err := c.h.Runs(c.ctx(), f)
 	if err != nil {
 		return err

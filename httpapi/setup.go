@@ -103,6 +103,9 @@ func (c *call) testModel() error {
 	if err := c.decode(&r, false); err != nil {
 		return err
 	}
+	if r.Name == "" {
+		return tenon.Errorf(tenon.CodeInvalid, "name is missing: the model to test")
+	}
 	t, err := c.h.TestModel(c.ctx(), r.Name)
 	if err != nil {
 		return err

@@ -68,29 +68,31 @@ export type Run = {
 
 export type StartRequest = {
   question: string;
-  agent?: string;
+  agent?: string | null;
   /** to continue: its id, or -1 for the last one */
-  session?: string;
+  session?: string | null;
   /** ask in a fork of the session */
-  fork?: boolean;
+  fork?: boolean | null;
   /** an entry of models, or provider/name */
-  model?: string;
-  no_tools?: boolean;
+  model?: string | null;
+  no_tools?: boolean | null;
   /** auto, any, none or a tool's name */
-  tool_choice?: string;
-  groups?: string[];
-  state?: string;
-  max_turns?: number;
-  mode?: "native" | "react" | "";
+  tool_choice?: string | null;
+  groups?: string[] | null;
+  state?: string | null;
+  max_turns?: number | null;
+  mode?: "native" | "react" | "" | null;
   /** allows beforehand what would ask; the value is who the journal names */
-  yes?: string;
+  yes?: string | null;
   /** that belong to the question: pictures, PDF documents, sounds, texts */
   files?: {
     name: string;
     data: string;
-  }[];
+  }[] | null;
   /** of servers, that belong to the question */
-  resources?: ReadRequest[];
+  resources?: ReadRequest[] | null;
+  /** a JSON Schema that the answer has to fit */
+  output_schema?: Record<string, unknown> | null;
 };
 
 export type ServerProblem = {
@@ -182,7 +184,7 @@ export type Message = {
 };
 
 export type CancelRequest = {
-  reason?: string;
+  reason?: string | null;
 };
 
 export type SteerRequest = {
@@ -196,11 +198,11 @@ export type SteerResponse = {
 
 export type DecideRequest = {
   /** needed for runs/{id}/decide */
-  step?: string;
+  step?: string | null;
   verdict: "allow" | "deny";
-  reason?: string;
+  reason?: string | null;
   arguments?: unknown;
-  remember?: "" | "session" | "always";
+  remember?: "" | "session" | "always" | null;
 };
 
 export type Decided = {
@@ -241,8 +243,8 @@ export type RenameRequest = {
 
 export type ForkRequest = {
   /** the last message that both have: its number, or RUN or RUN:SEQ */
-  at?: string;
-  title?: string;
+  at?: string | null;
+  title?: string | null;
 };
 
 export type ForkResponse = {
@@ -251,7 +253,7 @@ export type ForkResponse = {
 };
 
 export type CompactRequest = {
-  model?: string;
+  model?: string | null;
 };
 
 export type Found = {
@@ -368,9 +370,9 @@ export type ToolDetail = Tool & {
 };
 
 export type CallRequest = {
-  arguments?: Record<string, unknown>;
+  arguments?: Record<string, unknown> | null;
   /** answer at once with the run */
-  detach?: boolean;
+  detach?: boolean | null;
 };
 
 export type CallResponse = {
@@ -394,7 +396,7 @@ export type Prompt = {
 export type PromptRequest = {
   server: string;
   name: string;
-  arguments?: Record<string, string>;
+  arguments?: Record<string, string> | null;
 };
 
 export type Resource = {
@@ -496,11 +498,11 @@ export type Error = {
 
 export type ChatRequest = {
   message: string;
-  model?: string;
-  format?: "PLAIN_TEXT" | "JSON" | "XML" | "";
-  sessionId?: string;
-  temperature?: number;
-  maxTokens?: number;
+  model?: string | null;
+  format?: "PLAIN_TEXT" | "JSON" | "XML" | "" | null;
+  sessionId?: string | null;
+  temperature?: number | null;
+  maxTokens?: number | null;
 };
 
 export type ChatResponse = {
@@ -609,3 +611,6 @@ export type Finding = {
   pointer?: string;
   message: string;
 };
+
+/** nothing is taken; the body may be left out */
+export type Nothing = Record<string, unknown>;
