@@ -84,11 +84,11 @@ peers: $(PEERS)/ready referees localmodel
 	TENON_PEERS=1 TENON_PEERS_DIR=$(PEERS) go test -json -count=1 -timeout 15m ./internal/peers/... ./transport -run 'Peers|JSONTestSuite' | \
 	  go run .ci/summary.go testresults/peers.jsonl
 
-$(PEERS)/ready: internal/peers/package.json internal/peers/package-lock.json internal/peers/python1.txt internal/peers/python2.txt internal/peers/python3.txt
+$(PEERS)/ready: internal/peers/package.json internal/peers/package-lock.json internal/peers/python1.txt internal/peers/python2.txt internal/peers/python3.txt internal/peers/python4.txt
 	mkdir -p $(PEERS)
 	cp $^ $(PEERS)/
 	cd $(PEERS) && npm ci --no-audit --no-fund --ignore-scripts --prefer-offline --loglevel=error
-	cd $(PEERS) && for v in 1 2 3; do rm -rf python$$v; python3 -m venv python$$v; \
+	cd $(PEERS) && for v in 1 2 3 4; do rm -rf python$$v; python3 -m venv python$$v; \
 	  python$$v/bin/pip install -q --disable-pip-version-check --require-hashes --only-binary :all: -r python$$v.txt; done
 	touch $@
 

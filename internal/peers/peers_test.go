@@ -2,7 +2,8 @@
 // reference MCP servers from npm, aimock as a real HTTP model that speaks both
 // wire formats, servers of the official SDKs for Go, Python and TypeScript and of
 // mcp-go in both protocol eras, supergateway for WebSocket, and pyarrow and npm's
-// apache-arrow, which read and write the tables that tenon writes and reads.
+// apache-arrow, which read and write the tables that tenon writes and reads, and, as
+// clients of tenon serve, OpenAI's SDK for Python, prometheus-client and schemathesis.
 //
 //	tenon (built here) ──all transports──► server-everything, -filesystem, -memory, SDKs, mcp-go, supergateway
 //	                   ──recording proxy──► aimock
@@ -59,6 +60,7 @@ func TestPeers(t *testing.T) {
 	t.Run("Arrow", p.testArrow)
 	t.Run("DuckDB", p.testDuck)
 	t.Run("Tables", p.testTables)
+	t.Run("API", p.testAPI)
 }
 
 // server is the command of a reference server, without npx: that would be one
