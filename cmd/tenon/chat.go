@@ -26,9 +26,10 @@ func newChat(a *app) *cobra.Command {
 			"  /tools    what the agent can call\n  /prompts  what can be asked as /SERVER:PROMPT KEY=TEXT…; the beginning of a name is enough\n" +
 			"  /resources  what a question can name as @SERVER:URI, which then goes with it\n  /session  the session's id, to go on later with -s\n" +
 			"  /compact  put a summary in the place of what was said, for the model\n  /help     these words\n  /exit     the end, as is Ctrl-D\n\n" +
-			"What is typed at a terminal while an answer is under way is told to the model before its next request.\n" +
-			"Ctrl-C stops the answer under way; at the prompt it ends the conversation. With -o json there is one object\n" +
-			"for each question, with -o jsonl one line for each stored event.",
+			"Tab completes these words, the names of servers, of prompts and their arguments, and the URIs of resources; the lines\n" +
+			"of before come back with the cursor keys. What is typed at a terminal while an answer is under way is told to the model\n" +
+			"before its next request. Ctrl-C stops the answer under way; at the prompt it ends the conversation. With -o json there\n" +
+			"is one object for each question, with -o jsonl one line for each stored event.",
 		Example: "  tenon chat\n  tenon chat -s -1\n  printf 'Hello\\nAnd in Paris?\\n' | tenon chat --model demo",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -56,9 +57,10 @@ func (a *app) chat(ctx context.Context, q *asking) (err error) {
 	}
 	// From here on Ctrl-C is about the answer under way, not about the process.
 	signal.Reset(os.Interrupt)
+	edit := a.newEditor(a.completer(h, q.cassette.replay != ""))
 	var last error
 	for {
-		text, err := a.prompt(ctx)
+		text, err := a.prompt(ctx, edit)
 		switch {
 		case errors.Is(err, io.EOF):
 			return last
@@ -103,12 +105,20 @@ func (a *app) chat(ctx context.Context, q *asking) (err error) {
 	}
 }
 
-// prompt reads the next line; Ctrl-C ends it.
-func (a *app) prompt(ctx context.Context) (string, error) {
+// prompt reads the next line; Ctrl-C ends it. Edit is nil where there is no terminal
+// that can be led.
+func (a *app) prompt(ctx context.Context, edit *lineEditor) (string, error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	if !a.inTTY {
 		return a.lines.next(ctx)
+	}
+	if edit != nil && !a.lines.hasLine() {
+		text, err := edit.read(ctx)
+		if err != nil {
+			a.note("")
+		}
+		return text, err
 	}
 	_, _ = io.WriteString(a.err, a.errStyle(bold, "> "))
 	text, err := a.lines.next(ctx)
@@ -188,7 +198,7 @@ func (a *app) chatWord(ctx context.Context, h desk, q *asking, text string) erro
 	case "/prompts", "/resources", "/tools":
 		return a.chatOffers(ctx, h, text)
 	default:
-		a.note("there is no %s%s", text, didYouMean(text, []string{"/tools", "/prompts", "/resources", "/session", "/compact", "/help", "/exit"}))
+		a.note("there is no %s%s", text, didYouMean(text, chatWords))
 	}
 	return nil
 }

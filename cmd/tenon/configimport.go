@@ -86,7 +86,7 @@ func (a *app) importSource(args []string, kind string) (config.Source, error) {
 	var err error
 	if src.Label = file; file == "-" {
 		src.Label = "stdin"
-		src.Data, err = io.ReadAll(io.LimitReader(a.lines.r, maxImport))
+		src.Data, err = io.ReadAll(io.LimitReader(a.lines, maxImport))
 	} else {
 		src.Path, err = filepath.Abs(file)
 		src.Dir = filepath.Dir(src.Path)

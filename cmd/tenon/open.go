@@ -147,7 +147,7 @@ func (a *app) load(ctx context.Context, own *adhoc) (*config.Config, error) {
 }
 
 func (a *app) configOptions() config.Options {
-	return config.Options{File: a.config, Stdin: a.lines.r, LookupEnv: a.lookupEnv}
+	return config.Options{File: a.config, Stdin: a.lines, LookupEnv: a.lookupEnv}
 }
 
 // logger writes to stderr. The file's level counts only where the file says it:

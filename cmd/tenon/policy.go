@@ -162,7 +162,7 @@ const maxProposal = 16 << 20
 
 func (a *app) readProposal(file string) (proposal, error) {
 	var p proposal
-	in := io.Reader(a.lines.r)
+	in := io.Reader(a.lines)
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {

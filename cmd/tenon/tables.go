@@ -28,7 +28,7 @@ const tablesHelp = "A table is an Arrow IPC file, an Arrow stream, or a .tooltab
 
 // tableOptions says how tables are read, as it is configured.
 func (a *app) tableOptions(cfg *config.Config) table.Options {
-	return table.Options{Stdin: a.lines.r, Legacy: cfg.Tables.WithDefaults().Legacy.Read, Warn: func(text string) { a.note("%s", text) }}
+	return table.Options{Stdin: a.lines, Legacy: cfg.Tables.WithDefaults().Legacy.Read, Warn: func(text string) { a.note("%s", text) }}
 }
 
 // legacyRead is tableOptions for verbs that may read the deprecated type whatever is

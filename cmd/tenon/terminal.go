@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -54,14 +54,20 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// lineReader reads lines without holding up a caller who gives up. A read that
-// is under way cannot be stopped; the next call takes what it brings, and the
-// goroutine ends with the stream or the process.
+// lineReader reads lines, or bytes, without holding up a caller who gives up. A read
+// that is under way cannot be stopped; the next caller takes what it brings, and the
+// goroutine ends with the stream or the process. It is used by one caller at a time.
 type lineReader struct {
-	r       *bufio.Reader
-	got     chan line
+	src     io.Reader
+	got     chan piece
 	pending bool
-	back    []line // read, and put back for the next caller
+	buf     []byte // read, and not taken yet
+	back    []line // taken, and put back for the next caller
+}
+
+type piece struct {
+	b   []byte
+	err error
 }
 
 type line struct {
@@ -70,7 +76,30 @@ type line struct {
 }
 
 func newLineReader(r io.Reader) *lineReader {
-	return &lineReader{r: bufio.NewReader(r), got: make(chan line, 1)}
+	return &lineReader{src: r, got: make(chan piece, 1)}
+}
+
+// more waits until there is more in buf. The error is io.EOF at the end of the stream,
+// or the context's.
+func (l *lineReader) more(ctx context.Context) error {
+	if !l.pending {
+		l.pending = true
+		go func() {
+			b := make([]byte, 4096)
+			n, err := l.src.Read(b)
+			l.got <- piece{b[:n], err}
+		}()
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case p := <-l.got:
+		l.pending = false
+		if l.buf = append(l.buf, p.b...); len(p.b) > 0 {
+			return nil // an error comes again
+		}
+		return p.err
+	}
 }
 
 // next returns the next line without its end. The error is io.EOF at the end of
@@ -81,23 +110,40 @@ func (l *lineReader) next(ctx context.Context) (string, error) {
 		l.back = l.back[1:]
 		return got.text, got.err
 	}
-	if !l.pending {
-		l.pending = true
-		go func() {
-			text, err := l.r.ReadString('\n')
-			if text != "" && errors.Is(err, io.EOF) {
-				err = nil
-			}
-			l.got <- line{strings.TrimRight(text, "\r\n"), err}
-		}()
+	for looked := 0; ; {
+		if i := bytes.IndexByte(l.buf[looked:], '\n'); i >= 0 {
+			text := string(l.buf[:looked+i])
+			l.buf = l.buf[looked+i+1:]
+			return strings.TrimRight(text, "\r"), nil
+		}
+		if looked = len(l.buf); looked > maxStdin {
+			return "", tenon.Errorf(tenon.CodeTooLarge, "a line holds more than %d bytes", maxStdin)
+		}
+		err := l.more(ctx)
+		if errors.Is(err, io.EOF) && len(l.buf) > 0 {
+			text := string(l.buf)
+			l.buf = nil
+			return strings.TrimRight(text, "\r"), nil
+		}
+		if err != nil {
+			return "", err
+		}
 	}
-	select {
-	case <-ctx.Done():
-		return "", ctx.Err()
-	case got := <-l.got:
-		l.pending = false
-		return got.text, got.err
+}
+
+// hasLine reports whether a whole line is there already.
+func (l *lineReader) hasLine() bool { return len(l.back) > 0 || bytes.IndexByte(l.buf, '\n') >= 0 }
+
+// Read implements [io.Reader], for verbs that take all of stdin.
+func (l *lineReader) Read(p []byte) (int, error) {
+	if len(l.buf) == 0 {
+		if err := l.more(context.Background()); err != nil {
+			return 0, err
+		}
 	}
+	n := copy(p, l.buf)
+	l.buf = l.buf[n:]
+	return n, nil
 }
 
 // unread puts a line back.
@@ -108,7 +154,7 @@ const maxStdin = 16 << 20
 
 // stdin reads all of it.
 func (a *app) stdin() (string, error) {
-	b, err := io.ReadAll(io.LimitReader(a.lines.r, maxStdin+1))
+	b, err := io.ReadAll(io.LimitReader(a.lines, maxStdin+1))
 	switch {
 	case err != nil:
 		return "", tenon.Errorf(tenon.CodeInvalid, "stdin cannot be read: %w", err)
