@@ -10,7 +10,7 @@ import (
 // node adapts the keywords of one schema, without those below it.
 func (p *porter) node(o object, at string) (object, error) {
 	o = p.draft(o, at)
-	if p.items && isArray(o) && !o.has("items") && !o.has("prefixItems") {
+	if p.items && isArray(o) && !o.has("items") { // also beside prefixItems: recorded
 		o = o.set("items", json.RawMessage("{}"))
 		p.note(at, "items that take any value are added to an array")
 	}
@@ -29,7 +29,10 @@ func (p *porter) node(o object, at string) (object, error) {
 	return p.subset(o, at)
 }
 
-func isArray(o object) bool { return text(o.get("type")) == "array" }
+// isArray reports whether a node may be an array.
+func isArray(o object) bool {
+	return text(o.get("type")) == "array" || slices.Contains(texts(o.get("type")), "array")
+}
 
 // draft writes keywords of older drafts as those of 2020-12, which providers
 // check schemas against.

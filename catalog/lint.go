@@ -47,9 +47,12 @@ func (s *Snapshot) Lint(providers []string) []Finding {
 		}
 		for i := range s.tools {
 			t := &s.tools[i]
-			_, changes, err := Portable(p, t.Input)
+			input, changes, err := Portable(p, t.Input)
 			for _, c := range changes {
 				list = append(list, Finding{LevelInfo, p, t.Server, t.Name, c.Pointer, c.What})
+			}
+			if c := unstrict(p, t, input); c != nil && err == nil {
+				list = append(list, Finding{LevelWarn, p, t.Server, t.Name, c.Pointer, c.What})
 			}
 			if err != nil {
 				list = append(list, Finding{Level: LevelError, Provider: p, Server: t.Server, Tool: t.Name, Message: "cannot be sent: " + err.Error()})
@@ -106,7 +109,8 @@ func (s *Snapshot) For(provider string) ([]tenon.Tool, []Withheld) {
 	for i := range s.tools {
 		t := &s.tools[i]
 		input, changes, err := Portable(provider, t.Input)
-		if same && err == nil && len(changes) == 0 {
+		loose := err == nil && unstrict(provider, t, input) != nil
+		if same && err == nil && len(changes) == 0 && !loose {
 			continue
 		}
 		if same {
@@ -117,6 +121,9 @@ func (s *Snapshot) For(provider string) ([]tenon.Tool, []Withheld) {
 			continue
 		}
 		changed := *t
+		if loose {
+			changed = lax(changed)
+		}
 		changed.Input = input
 		v.tools = append(v.tools, changed)
 	}

@@ -31,6 +31,7 @@ type dialect struct {
 	depth      int                   // of nested schemas; 0: ours
 	maxItems   int                   // sum of all maxItems; 0: any
 	only       []string              // keywords that are taken; nil: all
+	strict     bool                  // a tool can ask for arguments that fit exactly
 }
 
 // What few runs need is compiled when it is first asked for.
@@ -50,8 +51,8 @@ const maxSentNodes = 5000
 // dialects are the rules by provider, from recorded rejections.
 var dialects = map[string]dialect{
 	"anthropic":         {properties: true, root: unionKeys, keys: anthropicID},
-	"openai":            {tools: 128, items: true, root: append(slices.Clip(unionKeys), "enum", "not")},
-	"openai-compatible": {tools: 128, items: true, root: append(slices.Clip(unionKeys), "enum", "not")},
+	"openai":            {tools: 128, items: true, root: append(slices.Clip(unionKeys), "enum", "not"), strict: true},
+	"openai-compatible": {tools: 128, items: true, root: append(slices.Clip(unionKeys), "enum", "not"), strict: true},
 	"ollama":            {items: true, root: append(slices.Clip(unionKeys), "enum", "not"), inline: true},
 	"gemini":            {tools: 512, items: true, root: unionKeys, keys: geminiID, depth: 24, maxItems: 960},
 	GeminiSubset: {tools: 512, items: true, root: unionKeys, keys: geminiID, inline: true, depth: 24, maxItems: 960,

@@ -86,6 +86,10 @@ func server(ctx context.Context, name string) error {
 		return serveOursStdio(ctx)
 	case ours2025, ours2026:
 		return serveOursHTTP()
+	case listServer:
+		return serveList(ctx)
+	case listPipe:
+		return serveListPipe(os.Stdin, os.Stdout)
 	case minHTTP:
 		return bench.ServeHTTP(os.Stdin, os.Stdout, http.HandlerFunc(floor.HandleMinHTTP))
 	}

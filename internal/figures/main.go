@@ -35,6 +35,7 @@ func measures() []measure {
 		{"P9", measureP9},
 		{"P10", measureP10},
 		{"P10.rules", measureP10Rules},
+		{"P10.list", measureP10List},
 		{"P11", measureP11},
 		{"P12", measureP12},
 		{"TG-7", measureTG7},

@@ -1,0 +1,99 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/tenonhq/tenon"
+)
+
+// strictKey is the option of OpenAI's by which a model's arguments are held to the schema
+// exactly. It refuses the whole request where the schema is none of the strict kind.
+const strictKey = "strict"
+
+// strictDepth is the nesting of objects and arrays that a strict schema was seen to be
+// refused beyond.
+const strictDepth = 5
+
+// unstrict says why a tool that asks for it cannot be strict; nil where it can, or does
+// not ask.
+func unstrict(provider string, t *tenon.Tool, schema json.RawMessage) *Change {
+	d, ok := dialects[provider]
+	var options map[string]json.RawMessage
+	if !ok || !d.strict || json.Unmarshal(t.Rules.Options["openai"], &options) != nil || string(options[strictKey]) != "true" {
+		return nil
+	}
+	root, _ := parseObject(schema)
+	at, why := notStrict(root, "", 0)
+	if why == "" {
+		return nil
+	}
+	return &Change{at, "provider_options.openai.strict is not sent: " + why}
+}
+
+// lax returns a copy of a tool that does not ask to be strict.
+func lax(t tenon.Tool) tenon.Tool {
+	var options map[string]json.RawMessage
+	if json.Unmarshal(t.Rules.Options["openai"], &options) != nil {
+		return t // unstrict has read it
+	}
+	delete(options, strictKey)
+	t.Rules.Options = maps.Clone(t.Rules.Options)
+	t.Rules.Options["openai"] = encode(options)
+	return t
+}
+
+// notStrict finds what a strict schema cannot have: an object that is open or has an
+// argument that may be absent.
+func notStrict(o object, at string, depth int) (pointer, why string) {
+	if depth > strictDepth {
+		return at, fmt.Sprintf("the schema is nested deeper than %d levels", strictDepth)
+	}
+	props, isObject := parseObject(o.get("properties"))
+	if isObject || text(o.get("type")) == "object" {
+		if string(o.get("additionalProperties")) != "false" {
+			return at, "additionalProperties is not false"
+		}
+		required := texts(o.get("required"))
+		for _, p := range props {
+			if !slices.Contains(required, p.key) {
+				return at + "/properties/" + pointerKey(p.key), "it is not required"
+			}
+		}
+	}
+	for _, p := range props {
+		if node, ok := parseObject(p.value); ok {
+			if pointer, why = notStrict(node, at+"/properties/"+pointerKey(p.key), depth+1); why != "" {
+				return pointer, why
+			}
+		}
+	}
+	if items, ok := parseObject(o.get("items")); ok {
+		if pointer, why = notStrict(items, at+"/items", depth+1); why != "" {
+			return pointer, why
+		}
+	}
+	var branches []json.RawMessage
+	if json.Unmarshal(o.get("anyOf"), &branches) == nil {
+		for i, raw := range branches {
+			if node, ok := parseObject(raw); ok {
+				if pointer, why = notStrict(node, fmt.Sprintf("%s/anyOf/%d", at, i), depth); why != "" {
+					return pointer, why
+				}
+			}
+		}
+	}
+	for _, key := range []string{"$defs", "definitions"} {
+		defs, _ := parseObject(o.get(key))
+		for _, d := range defs {
+			if node, ok := parseObject(d.value); ok {
+				if pointer, why = notStrict(node, at+"/"+key+"/"+pointerKey(d.key), depth+1); why != "" {
+					return pointer, why
+				}
+			}
+		}
+	}
+	return "", ""
+}
