@@ -174,7 +174,7 @@ func refusedTool(wire string, i int, t sentTool) string {
 					why = "Request contains an invalid argument."
 				}
 			}
-			if depth > 30 {
+			if depth > 26 {
 				why = "A FunctionDeclaration in the request exceeds the maximum allowed nesting depth."
 			}
 			if ref, ok := o["$ref"].(string); ok && !strings.HasPrefix(ref, "#") {
@@ -246,7 +246,7 @@ func nodes(v any, depth int, visit func(map[string]any, int)) {
 // that refuses them. What is refused as it came has to arrive as something that is
 // taken, or not at all and with a reason; the tool beside it is always there.
 func TestRecordedRejections(t *testing.T) {
-	deep := strings.Repeat(`{"type":"object","properties":{"a":`, 40) + `{"type":"string"}` + strings.Repeat(`}}`, 40)
+	deep := strings.Repeat(`{"type":"object","properties":{"a":`, 28) + `{"type":"string"}` + strings.Repeat(`}}`, 28)
 	object := func(props string) string { return `{"type":"object","properties":{` + props + `}}` }
 	many := func(n int) (list []string) {
 		for i := range n {
