@@ -31,14 +31,24 @@ func (c *call) send(status int, kind string, v any) {
 	c.sendBytes(status, kind, append(c.h.Masked(b), '\n'))
 }
 
-func (c *call) sendBytes(status int, kind string, b []byte) {
+func (c *call) sendBytes(status int, kind string, b []byte) { c.sendTagged(status, kind, b, "") }
+
+// tagOf is the entity tag of a body (RFC 9110, section 8.8.3).
+func tagOf(b []byte) string {
+	sum := sha256.Sum256(b)
+	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+}
+
+// sendTagged sends a body whose tag may be known already; "": it is not.
+func (c *call) sendTagged(status int, kind string, b []byte, tag string) {
 	h := c.w.Header()
 	h.Set("Content-Type", kind)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	if status == http.StatusOK && c.req.Method == http.MethodGet {
-		sum := sha256.Sum256(b)
-		tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+		if tag == "" {
+			tag = tagOf(b)
+		}
 		h.Set("ETag", tag)
 		h.Set("Cache-Control", "no-cache")
 		if slices.Contains(strings.Split(strings.ReplaceAll(c.req.Header.Get("If-None-Match"), " ", ""), ","), tag) {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -80,6 +81,7 @@ type api struct {
 	cfg      Config
 	requests *gate // under way, streams left out
 	streams  *gate
+	listed   atomic.Pointer[listing] // the list of tools, encoded
 }
 
 // Handler serves a host to everybody who reaches it, as the local user: the socket of

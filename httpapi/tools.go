@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"net/http"
@@ -44,6 +45,9 @@ func (c *call) tools() error {
 	if err != nil {
 		return err
 	}
+	if c.req.URL.RawQuery == "" && len(problems) == 0 {
+		return c.sendListing(snapshot)
+	}
 	all := slices.Clone(snapshot.Tools())
 	if words := q.Get("search"); words != "" {
 		all = all[:0]
@@ -64,6 +68,39 @@ func (c *call) tools() error {
 		}
 	}
 	return c.answer(http.StatusOK, l)
+}
+
+// listing is the list of all tools of a snapshot as it is sent: it is asked for far more
+// often than it changes.
+type listing struct {
+	snapshot *catalog.Snapshot
+	body     []byte // without masking
+	tag      string
+}
+
+// sendListing sends the list of all tools.
+func (c *call) sendListing(s *catalog.Snapshot) error {
+	l := c.listed.Load()
+	if l == nil || l.snapshot != s {
+		list := ToolList{Items: make([]ToolInfo, len(s.Tools()))}
+		for i, t := range s.Tools() {
+			list.Items[i] = ToolInfo{t, catalog.Tokens(&t)}
+		}
+		b, err := encode(list)
+		if err != nil {
+			return tenon.Errorf(tenon.CodeInternal, "the list of tools cannot be written as JSON: %w", err)
+		}
+		b = append(b, '\n')
+		l = &listing{s, b, tagOf(b)}
+		c.listed.Store(l)
+	}
+	tag := l.tag
+	b := c.h.Masked(l.body)
+	if !bytes.Equal(b, l.body) {
+		tag = ""
+	}
+	c.sendTagged(http.StatusOK, "application/json", b, tag)
+	return nil
 }
 
 func (c *call) tool() error {

@@ -75,6 +75,14 @@ func TestRounds(t *testing.T) {
 			t.Errorf("%v µs, %v", v, err)
 		}
 	})
+	t.Run("list", func(t *testing.T) {
+		if list, bare, err := s.listHTTP(); err != nil || list <= 0 || bare <= 0 {
+			t.Errorf("%v, %v, %v", list, bare, err)
+		}
+		if list, bare, err := listRound(t.Context(), s.exe); err != nil || list <= 0 || bare <= 0 {
+			t.Errorf("%v, %v, %v", list, bare, err)
+		}
+	})
 	t.Run("chat", func(t *testing.T) {
 		if chat, goAPI, bare, err := s.chatRound(t.TempDir(), 3); err != nil || chat <= 0 || goAPI <= 0 || bare <= 0 {
 			t.Errorf("%v, %v, %v, %v", chat, goAPI, bare, err)

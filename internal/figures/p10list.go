@@ -8,10 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"time"
 
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/httpapi"
 	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/transport"
 )
@@ -29,23 +34,92 @@ const (
 	listPipe   = "list-pipe"
 )
 
-// measureP10List measures the listing of 1,000 tools over stdio, both ends ours, from the
-// request to the tools, against a pipe over which the same bytes go and nobody looks
-// at them.
+// measureP10List measures what a list of 1,000 tools costs beside the sending of its bytes.
+// P10.list is tenon's own list, as those get it who ask over HTTP: against a handler that
+// sends the same bytes. Beside it stands the list that a server gives over stdio, from
+// the request to the tools that were read of it, against a pipe over which the same bytes
+// go and nobody looks at them.
 func measureP10List(s *session) error {
-	var ratio, ours, floor []float64
+	var over, list, plain, ratio, ours, floor []float64
 	for range s.rounds {
+		l, p, err := s.listHTTP()
+		if err != nil {
+			return err
+		}
+		over, list, plain = append(over, l/p), append(list, l), append(plain, p)
 		mine, bare, err := listRound(s.ctx, s.exe)
 		if err != nil {
 			return err
 		}
 		ratio, ours, floor = append(ratio, mine/bare), append(ours, mine), append(floor, bare)
 	}
-	s.add("P10.list", "a list of 1,000 tools over stdio against sending its bytes", "ratio", ratio)
-	s.add("P10.list.ours", "a list of 1,000 tools over stdio: p50", "µs", ours)
-	s.add("P10.list.bytes", "its bytes over a bare pipe: p50", "µs", floor)
+	s.add("P10.list", "tenon's list of 1,000 tools over HTTP against a handler that sends its bytes: p50", "ratio", over)
+	s.add("P10.list.http", "tenon's list of 1,000 tools over HTTP: p50", "µs", list)
+	s.add("P10.list.http.bytes", "its bytes from a bare handler: p50", "µs", plain)
+	s.add("P10.list.stdio", "a list of 1,000 tools that a server gives over stdio, read, against its bytes over a bare pipe, unread", "ratio", ratio)
+	s.add("P10.list.stdio.ours", "a list of 1,000 tools that a server gives over stdio: p50", "µs", ours)
+	s.add("P10.list.stdio.bytes", "its bytes over a bare pipe: p50", "µs", floor)
 	return nil
 }
+
+// listHTTP returns how long tenon's list takes over HTTP, in microseconds, and its bytes
+// from a handler that does nothing else. Both are asked in turns.
+func (s *session) listHTTP() (mine, bare float64, err error) {
+	dir, err := os.MkdirTemp(s.tmp, "list-")
+	if err != nil {
+		return 0, 0, err
+	}
+	h, err := host.Open(s.ctx, host.Config{Home: dir, LookupEnv: os.LookupEnv, Toolsets: map[string]tenon.Toolset{"many": newCrowd(listTools)}})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, h.Close()) }()
+	var body []byte // of the list
+	mux := http.NewServeMux()
+	mux.Handle("/", httpapi.Handler(h))
+	mux.HandleFunc("/bytes", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(body) // who is gone wants no answer
+	})
+	web := httptest.NewServer(mux)
+	defer web.Close()
+	client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
+	defer client.CloseIdleConnections()
+	buf := make([]byte, 1<<20)
+	get := func(path string) (int, float64, error) {
+		begun := time.Now()
+		resp, err := client.Get(web.URL + path)
+		if err != nil {
+			return 0, 0, err
+		}
+		n, err := io.ReadFull(resp.Body, buf)
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = nil // that is the end
+		}
+		return n, float64(time.Since(begun)) / 1e3, errors.Join(err, resp.Body.Close())
+	}
+	n, _, err := get(listPath)
+	if err != nil || !bytes.Contains(buf[:n], []byte(`"tool_998"`)) {
+		return 0, 0, errors.Join(fmt.Errorf("this is no list: %.200s", buf[:n]), err)
+	}
+	body = bytes.Clone(buf[:n])
+	var took [2][]float64
+	for i := range 5 * lists {
+		for k, path := range []string{listPath, "/bytes"} {
+			n, t, err := get(path)
+			if err != nil || n != len(body) {
+				return 0, 0, errors.Join(fmt.Errorf("%d bytes of %d", n, len(body)), err)
+			}
+			if i >= lists { // the first ones warm up
+				took[k] = append(took[k], t)
+			}
+		}
+	}
+	return median(took[0]), median(took[1]), nil
+}
+
+// listPath is the route of the list.
+const listPath = "/api/v1/tools"
 
 // listRound returns how long a list takes, in microseconds, and its bytes alone.
 func listRound(ctx context.Context, exe string) (mine, bare float64, err error) {
