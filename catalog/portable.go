@@ -314,6 +314,9 @@ func (p *porter) reference(o object, at string, depth int) (object, error) {
 	case !ok:
 		p.note(at, "the reference %q leads to nothing in the schema; any value is described", shorten(ref, 100))
 		return p.schema(rest, at, depth)
+	case p.circles(ref):
+		p.note(at, "the reference %q leads to references that lead back to it; any value is described", shorten(ref, 100))
+		return p.schema(rest, at, depth)
 	case !p.inline:
 		return o, nil
 	case slices.Contains(p.stack, ref):
@@ -330,6 +333,19 @@ func (p *porter) reference(o object, at string, depth int) (object, error) {
 		target = target.set(m.key, m.value)
 	}
 	return p.schema(target, at, depth)
+}
+
+// circles reports whether a reference leads to nothing but references in a circle.
+func (p *porter) circles(ref string) bool {
+	for seen := []string{ref}; ; seen = append(seen, ref) {
+		target, ok := p.find(ref)
+		if ref = text(target.get("$ref")); !ok || ref == "" {
+			return false
+		}
+		if slices.Contains(seen, ref) {
+			return true
+		}
+	}
 }
 
 func pointerKey(k string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(k) }

@@ -176,12 +176,15 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 	}
 	defer leave()
 	parent := ctx
-	ctx, limit := patience.WithTimeout(servers.WithOverlay(ctx, own), c.Timeout)
-	defer limit.Stop()
+	ctx = servers.WithOverlay(ctx, own)
+	// It may have to start the server, which has its own time for that: the tool's is
+	// that of the call.
 	if err := h.checkCall(ctx, c.Server, c.Remote); err != nil && parent.Err() == nil {
 		retry := a.Idempotent && tenon.ErrorCode(err) == tenon.CodeUnreachable
 		return []tenon.Event{h.failed(a.Step, err, retry, 0)}, nil
 	}
+	ctx, limit := patience.WithTimeout(ctx, c.Timeout)
+	defer limit.Stop()
 	asks := &questioner{h: h, run: run, attempt: a, command: c, config: h.answersOf(c.Server), limit: limit}
 	h.log.Info("Executing tool: "+c.Name, "run", run, "step", a.Step, "server", c.Server)
 	start := time.Now()

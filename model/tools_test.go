@@ -103,7 +103,7 @@ func Test_RA57_EmptySchema(t *testing.T) {
 // Test_AI19_ProviderOptions: options reach the provider that they name.
 func Test_AI19_ProviderOptions(t *testing.T) {
 	src := catalog.Source{Server: "w", Options: map[string]json.RawMessage{"openai": json.RawMessage(`{"strict":true,"name":"stolen"}`)},
-		Tools: []tenon.Tool{{Remote: "ping", Input: json.RawMessage(`{"type":"object"}`)}, {Remote: "pong", Input: json.RawMessage(`{"type":"object"}`)}},
+		Tools: []tenon.Tool{{Remote: "ping", Input: json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)}, {Remote: "pong", Input: json.RawMessage(`{"type":"object"}`)}},
 		Entries: map[string]catalog.Tool{"pong": {RemoteName: "pong", ProviderOptions: map[string]json.RawMessage{
 			"openai": json.RawMessage(`{"strict":false}`), "anthropic": json.RawMessage(`{"defer_loading":true}`)}}}}
 	for wire, want := range map[string][2][2]any{ // ping and pong: strict, defer_loading
