@@ -50,7 +50,7 @@ func (p *ports) read(a *app, inputs []workflow.Input) (map[string][]byte, error)
 		if _, twice := tables[port]; twice {
 			return nil, tenon.Errorf(tenon.CodeInvalid, "--in: there are two tables for '%s'", port)
 		}
-		var in io.Reader = a.lines.r
+		var in io.Reader = a.lines
 		if file != "-" {
 			f, err := os.Open(file)
 			if err != nil {
