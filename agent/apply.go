@@ -195,7 +195,7 @@ func (s *State) applyCall(e tenon.Event) error {
 		s.cost += c.decision.Cost
 	case EventResult:
 		s.cost += c.cost()
-		s.ended1(e)
+		s.ended1(c, e)
 	case EventHandoff:
 		if err := s.applyHandoff(c, e); err != nil {
 			return err

@@ -197,11 +197,11 @@ func (c *CallStep) Next(x CallContext) []tenon.Command {
 			Name: call.tool.Name, Server: call.decision.Server, Agent: call.decision.Remote, Arguments: call.decision.Arguments, Inputs: x.Inputs, Debug: x.Debug,
 			Depth: c.bounds.Depth, MaxDepth: c.bounds.MaxDepth, Grant: x.Inner, Grants: x.Grants, Allowance: x.Budget})})
 	case call.status == ready:
-		cmd := call.command(Budgets{}, nil)
+		cmd := call.command(Budgets{}, nil, nil)
 		if x.Timeout > 0 && (call.decision.Timeout == 0 || x.Timeout < call.decision.Timeout) {
 			narrow := *call
 			narrow.decision.Timeout = x.Timeout
-			cmd = narrow.command(Budgets{}, nil)
+			cmd = narrow.command(Budgets{}, nil, nil)
 		}
 		cmd.After = max(cmd.After, x.After)
 		return one(cmd)

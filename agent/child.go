@@ -134,6 +134,9 @@ func (s *State) childCommand(c *call) tenon.Command {
 	cmd := ChildCommand{Name: c.tool.Name, Server: c.decision.Server, Agent: c.decision.Remote, Arguments: c.decision.Arguments,
 		Depth: s.spec.Depth + 1, MaxDepth: s.spec.MaxDepth, Grant: s.spec.Grant, Grants: s.grants}
 	kind := CommandHandoff
+	if c.decision.Kind == KindWorkflow {
+		cmd.Inputs = s.inputs(cmd.Arguments)
+	}
 	if c.decision.delegates() {
 		kind, cmd.Allowance = CommandChild, s.share()
 	}
@@ -180,7 +183,7 @@ func (s *State) HandedOver() string { return s.handedTo }
 
 // ended1 takes what the result of a call means for the run: what an agent used that
 // was called, and that there is something to be read piece by piece.
-func (s *State) ended1(e tenon.Event) {
+func (s *State) ended1(c *call, e tenon.Event) {
 	var o Outcome
 	if decode(e, &o) != nil { // call.apply has read it already
 		return
@@ -192,4 +195,5 @@ func (s *State) ended1(e tenon.Event) {
 	}
 	s.artifacts = s.artifacts || o.Whole != nil
 	s.addFound(o.Found)
+	s.keepData(c, &o)
 }

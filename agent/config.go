@@ -62,6 +62,8 @@ type Config struct {
 	Limits Limits `yaml:"limits"`
 	// How a long conversation is made to fit the model.
 	Compaction Compaction `yaml:"compaction"`
+	// What the model is told before the list of the tables of data (docs/reference/data.md); it should end with a heading. Default: what ids are, and "## Data repository:".
+	DataMessagePrefix string `yaml:"data_message_prefix"`
 	// Where the error of a run that fails goes.
 	Errors Errors `yaml:"errors"`
 	// Rules for the tools that this agent uses; stands above those of servers and groups, below those of tools.

@@ -92,7 +92,7 @@ func (c *DecideCommand) GrantFor(server, remote string) string {
 // whether a repeat is safe.
 type Decision struct {
 	Verdict    tenon.Verdict   `json:"verdict"`
-	Kind       string          `json:"kind,omitempty"` // KindAgent, KindWorkflow, KindHandoff, KindSearch; empty: a tool
+	Kind       string          `json:"kind,omitempty"` // KindAgent, KindWorkflow, KindHandoff, KindSearch, KindQuery; empty: a tool
 	By         string          `json:"by"`             // policy, catalog (not a tool, bad arguments), or who said so
 	Reason     string          `json:"reason,omitempty"`
 	Policy     string          `json:"policy,omitempty"`    // digest of the rules that were read
@@ -185,6 +185,7 @@ type ToolCommand struct {
 	Budgets   Budgets            `json:"budgets,omitzero"`
 	Round     int                `json:"round,omitempty"` // how often the server asked for input before
 	View      *View              `json:"view,omitempty"`  // of KindSearch: among what it finds
+	Data      []tenon.Table      `json:"data,omitempty"`  // of KindQuery: the tables of the conversation
 	Cost      tenon.USD          `json:"cost,omitempty"`
 	Cache     *Caching           `json:"cache,omitempty"`
 	// Resume says that the call is at work already, and this asks after it; see

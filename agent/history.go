@@ -47,6 +47,7 @@ func (s *State) Foreign() *State {
 	out := *s
 	out.messages, out.history = plain(s.Messages()), plain(s.History())
 	out.grants, out.calls, out.steer, out.state = nil, nil, nil, ""
+	out.tables, out.toldData = nil, false // they lie in another store
 	out.known, out.knownAt = 0, 0 // another model may count otherwise
 	return &out
 }

@@ -111,10 +111,12 @@ func (s *State) nextCalls() []tenon.Command {
 			case c.needsTurn():
 				cmds = append(cmds, c.admission())
 			case c.decision.Kind == "":
-				cmds = append(cmds, c.command(s.spec.Budgets, nil))
+				cmds = append(cmds, c.command(s.spec.Budgets, nil, nil))
 			case c.decision.Kind == KindSearch:
 				v := s.View()
-				cmds = append(cmds, c.command(s.spec.Budgets, &v))
+				cmds = append(cmds, c.command(s.spec.Budgets, &v, nil))
+			case c.decision.Kind == KindQuery:
+				cmds = append(cmds, c.command(s.spec.Budgets, nil, s.tables))
 			default:
 				cmds = append(cmds, s.childCommand(c))
 			}
@@ -126,11 +128,11 @@ func (s *State) nextCalls() []tenon.Command {
 	return cmds
 }
 
-func (c *call) command(b Budgets, v *View) tenon.Command {
+func (c *call) command(b Budgets, v *View, data []tenon.Table) tenon.Command {
 	resume := c.asked != nil && c.asked.Resume
 	return tenon.Command{Step: c.step, Kind: CommandTool, Idempotent: c.decision.Idempotent || resume, After: c.delay,
 		Data: mustJSON(ToolCommand{Name: c.tool.Name, Server: c.decision.Server, Remote: c.decision.Remote,
-			Arguments: c.decision.Arguments, Timeout: c.decision.Timeout, Input: c.input, Budgets: b, Round: c.rounds, View: v,
+			Arguments: c.decision.Arguments, Timeout: c.decision.Timeout, Input: c.input, Budgets: b, Round: c.rounds, View: v, Data: data,
 			Cost: c.decision.Cost, Cache: c.decision.Cache, Resume: resume})}
 }
 

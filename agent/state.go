@@ -54,6 +54,12 @@ type Spec struct {
 	Exposed map[string]string `json:"exposed_names,omitempty"`
 
 	Sampling *Sampling `json:"sampling,omitempty"` // nil: as the model is configured
+
+	// Data are tables that are added to those of the conversation; their bytes are blobs.
+	Data []tenon.Table `json:"data,omitempty"`
+	// DataPrompt is what the model is told of the tables before the question, once in a
+	// conversation: the text before their list. Empty: nothing is said.
+	DataPrompt string `json:"data_prompt,omitempty"`
 }
 
 // Sampling is how the model writes its answers, where a question says so itself. A
@@ -149,6 +155,9 @@ type State struct {
 	state     string           // see View
 	found     []string         // see View
 	artifacts bool             // there is a result that the model can read piece by piece
+	tables    []tenon.Table    // of the conversation, by their ids
+	given     int              // of these, when the run began
+	toldData  bool             // the model was told that there are such
 	handedTo  string           // the agent that has taken over
 	handoff   *Handoff         // who takes over after this turn
 	beyond    bool             // a person let the run go on past its budgets
@@ -179,6 +188,7 @@ func New(spec Spec, parent *State) *State {
 		s.grants = maps.Clone(spec.Grants)
 	}
 	s.addHistory()
+	s.addData(parent)
 	if spec.Task == "" {
 		s.add(&tenon.Message{Role: tenon.RoleUser, Parts: append([]tenon.Part{{Type: tenon.PartText, Text: spec.Question}}, spec.Files...)})
 	}

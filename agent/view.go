@@ -11,7 +11,11 @@ type View struct {
 	State     string   `json:"state,omitempty"`
 	Found     []string `json:"found,omitempty"`     // exposed names that the model has found, in order
 	Artifacts bool     `json:"artifacts,omitempty"` // there is a result that the model can read piece by piece
+	Data      int      `json:"data,omitempty"`      // tables that the conversation has; their ids are below it
 }
+
+// KindQuery is the kind of a [Decision] about the tool that looks into tables.
+const KindQuery = "query"
 
 // KindSearch is the kind of a [Decision] about the tool that finds others.
 const KindSearch = "search"
@@ -22,7 +26,7 @@ const maxFound = 100
 
 // View returns what the model is told of the tools now.
 func (s *State) View() View {
-	return View{Tools: s.spec.Tools, State: s.state, Found: slices.Clip(s.found), Artifacts: s.artifacts}
+	return View{Tools: s.spec.Tools, State: s.state, Found: slices.Clip(s.found), Artifacts: s.artifacts, Data: len(s.tables)}
 }
 
 // addFound takes what a search has found. The new ones stand behind the others, so

@@ -51,7 +51,7 @@ var bounds = map[string][2]float64{
 // that does nothing would be a broken promise.
 var laterKeys = map[string][]string{
 	"config.Config": {"tool_tables", "engine"},
-	"agent.Config": {"data_inputs", "data_message_prefix",
+	"agent.Config": {"data_inputs",
 		"history", "response_format"},
 	"config.Store": {"dsn", "audit", "redact"},
 	"config.Serve": {"ui"},

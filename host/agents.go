@@ -29,6 +29,9 @@ func kindOf(t *tenon.Tool) string {
 	if t.Server == finderServer {
 		return agent.KindSearch
 	}
+	if t.Server == dataServer {
+		return agent.KindQuery
+	}
 	if !slices.Contains([]string{catalog.AgentServer, catalog.PromptServer, catalog.WorkflowServer}, t.Server) {
 		return "" // whatever a toolset of somebody's own says of its kind
 	}
@@ -68,7 +71,7 @@ func (h *Host) openAgents() {
 			// What such an agent does is asked about call by call.
 			Annotations: tenon.Annotations{ReadOnly: &yes, Destructive: &no}}
 	}
-	h.toolsets[artifactServer], h.toolsets[finderServer] = newArtifactTools(h), newFinder()
+	h.toolsets[artifactServer], h.toolsets[dataServer], h.toolsets[finderServer] = newArtifactTools(h), newDataTools(), newFinder()
 	asked, handed := map[string]tenon.Tool{}, map[string]tenon.Tool{}
 	for name, t := range h.config.Tools {
 		if t = t.WithDefaults(name); t.Kind == tenon.KindAgent {

@@ -28,11 +28,15 @@ const (
 var errTableFull = errors.New("the table is too large")
 
 // tableBuffer takes a table as it is written.
-type tableBuffer struct{ bytes.Buffer }
+type tableBuffer struct {
+	bytes.Buffer
+	full bool // there was more than it holds
+}
 
 // Write implements io.Writer.
 func (b *tableBuffer) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > maxTable {
+		b.full = true
 		return 0, errTableFull
 	}
 	return b.Buffer.Write(p)

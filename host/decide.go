@@ -106,6 +106,11 @@ func (h *Host) prepared(ctx context.Context, c *agent.DecideCommand) (catalog.Pr
 	if err != nil {
 		return catalog.Prepared{}, tenon.Errorf(tenon.CodeStore, "%w", err)
 	}
+	if t, ok := snapshot.Lookup(c.Call.Name); ok && t.Server == catalog.WorkflowServer && !c.Propose {
+		if err := h.checkData(t, c); err != nil {
+			return catalog.Prepared{Tool: t, Arguments: c.Call.Arguments}, err
+		}
+	}
 	return snapshot.Prepare(&c.Call)
 }
 

@@ -188,8 +188,11 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 	asks := &questioner{h: h, run: run, attempt: a, command: c, config: h.answersOf(c.Server), limit: limit}
 	h.log.Info("Executing tool: "+c.Name, "run", run, "step", a.Step, "server", c.Server)
 	start := time.Now()
-	if c.View != nil {
+	switch {
+	case c.View != nil:
 		return h.doFind(ctx, a, &c)
+	case c.Server == dataServer:
+		return h.doQuery(ctx, parent, a, &c)
 	}
 	r, err := s.Call(ctx, tenon.Call{
 		Tool: c.Remote, Arguments: c.Arguments, Key: run + "/" + a.Step, Trace: h.trace(run, a.Step), Input: c.Input, Ask: asks.ask,
@@ -224,7 +227,13 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 		if err != nil {
 			return nil, err
 		}
-		return []tenon.Event{{Step: a.Step, Kind: agent.EventResult, Data: encode(agent.Outcome{Result: result, Whole: whole, Duration: took})}}, nil
+		var tables []tenon.Table
+		if whole != nil {
+			if tables, err = h.tabular(ctx, a, &c, clean); err != nil {
+				return nil, err
+			}
+		}
+		return []tenon.Event{{Step: a.Step, Kind: agent.EventResult, Data: encode(agent.Outcome{Result: result, Whole: whole, Outputs: tables, Duration: took})}}, nil
 	}
 	switch code := tenon.ErrorCode(err); {
 	case !a.Idempotent && (code == tenon.CodeUnknown || code == tenon.CodeTimeout), c.Resume && code == tenon.CodeUnknown:

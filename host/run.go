@@ -42,6 +42,9 @@ type Question struct {
 	// Sampling is how the model writes its answers; nil: as it is configured.
 	Sampling  *agent.Sampling
 	Principal tenon.Principal // whose run it is; empty: the local user's
+	// Data are tables that the agent can pass to tools and look into: Arrow files or
+	// streams. See [Host.Data].
+	Data [][]byte
 	// Grant, if set, allows beforehand what would ask; it is who the journal
 	// names as having decided.
 	Grant string
@@ -104,12 +107,17 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 		return tenon.Run{}, problems, err
 	}
 	run.Model = spec.Model
+	begin := engine.Spec{Run: run, Fresh: true}
+	if err := h.giveData(ctx, q, a, snapshot, &spec, &begin); err != nil {
+		return tenon.Run{}, problems, err
+	}
+	begin.Data = encode(spec)
 	if q.Fork {
 		if err := h.store.PutSession(ctx, fork); err != nil {
 			return tenon.Run{}, problems, err
 		}
 	}
-	return run, problems, h.start(ctx, engine.Spec{Run: run, Data: encode(spec), Fresh: true}, snapshot)
+	return run, problems, h.start(ctx, begin, snapshot)
 }
 
 // agentSpec is what an agent's run starts from, with the snapshot of its tools, nil
@@ -212,7 +220,7 @@ func waiting(problems []Problem) error {
 // offer puts the agent's tools into the spec, unless it is to have none; it
 // returns their snapshot, nil for none.
 func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agent.Spec) (*catalog.Snapshot, []Problem, error) {
-	if q.NoTools || !a.Tools.IsEnabled() || h.hasNoTools() {
+	if q.NoTools || !a.Tools.IsEnabled() || h.hasNoTools() && len(q.Data) == 0 {
 		return nil, nil, nil
 	}
 	if spec.React == nil && !h.models.takesTools(spec.Model) {
@@ -230,7 +238,7 @@ func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agen
 	snapshot = seen.tools
 	n := len(h.offered(snapshot, spec.Model)) - seen.own
 	h.log.Info("MCP orchestration enabled: " + strconv.Itoa(n) + " tools available")
-	if n == 0 {
+	if n == 0 && len(q.Data) == 0 {
 		snapshot = nil
 	} else {
 		spec.Tools = snapshot.Digest()

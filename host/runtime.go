@@ -91,7 +91,7 @@ func checkName(name string) error {
 }
 
 // ownServers are the toolsets that tenon itself brings.
-var ownServers = []string{artifactServer, finderServer, handoffServer, catalog.AgentServer, catalog.HTTPServer, catalog.PromptServer}
+var ownServers = []string{artifactServer, dataServer, finderServer, handoffServer, catalog.AgentServer, catalog.HTTPServer, catalog.PromptServer}
 
 func (h *Host) add(name string, t tenon.Toolset, src catalog.Source, s *servers.Server, b *policy.Block) error {
 	h.mu.Lock()

@@ -244,11 +244,11 @@ func (h *Host) start(ctx context.Context, spec engine.Spec, s *catalog.Snapshot)
 		return h.engine.Start(ctx, spec)
 	}
 	if h.isStored(s.Digest()) {
-		spec.Uses = []string{s.Digest()}
-		if err := h.engine.Start(ctx, spec); tenon.ErrorCode(err) != tenon.CodeNotFound {
+		with := spec
+		with.Uses = append(slices.Clip(spec.Uses), s.Digest())
+		if err := h.engine.Start(ctx, with); tenon.ErrorCode(err) != tenon.CodeNotFound {
 			return err
 		}
-		spec.Uses = nil
 	}
 	spec.Blobs = append(slices.Clip(spec.Blobs), s.Encode())
 	if err := h.engine.Start(ctx, spec); err != nil {

@@ -19,15 +19,23 @@ func (h *Host) inView(ctx context.Context, v agent.View, all bool) (*catalog.Sna
 	if err != nil || all {
 		return s, err
 	}
-	key := v.Tools + " in " + v.State + " " + strconv.FormatBool(v.Artifacts)
+	key := v.Tools + " in " + v.State + own(v)
 	return h.derived(key, func() *catalog.Snapshot {
 		return s.Only(func(t *tenon.Tool) bool {
-			if t.Server == artifactServer {
+			switch t.Server {
+			case artifactServer:
 				return v.Artifacts
+			case dataServer:
+				return v.Data > 0
 			}
 			return v.State == "" || catalog.InState(t, v.State)
 		})
 	}), nil
+}
+
+// own says which of tenon's own tools a run has a use for.
+func own(v agent.View) string {
+	return " " + strconv.FormatBool(v.Artifacts) + " " + strconv.FormatBool(v.Data > 0)
 }
 
 // derived returns a snapshot that is made of another one, remembered.
@@ -98,14 +106,14 @@ func (h *Host) told(ctx context.Context, p *agent.Prompt, named map[string]bool)
 			plain = append(plain, n)
 		}
 	}
-	key := strings.Join([]string{p.Tools, p.State, strconv.FormatBool(p.Artifacts), p.Model, strconv.FormatBool(p.React != nil), strings.Join(plain, " "), strings.Join(referenced, " ")}, "\x00")
+	key := strings.Join([]string{p.Tools, p.State, own(p.View), p.Model, strconv.FormatBool(p.React != nil), strings.Join(plain, " "), strings.Join(referenced, " ")}, "\x00")
 	h.mu.Lock()
 	t, ok := h.tolds[key]
 	h.mu.Unlock()
 	if ok {
 		return t, nil
 	}
-	base := h.derived(p.Tools+" told in "+p.State+" "+strconv.FormatBool(p.Artifacts), func() *catalog.Snapshot {
+	base := h.derived(p.Tools+" told in "+p.State+own(p.View), func() *catalog.Snapshot {
 		return all.Only(func(t *tenon.Tool) bool { return !isDeferred(t) })
 	})
 	list := func(s *catalog.Snapshot) []tenon.Tool {

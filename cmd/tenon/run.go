@@ -101,7 +101,7 @@ func (q *asking) question(text string) host.Question {
 }
 
 func newRun(a *app) *cobra.Command {
-	q, d, f, tools, show := &asking{}, &detachFlags{}, &conversationFiles{}, &toolTable{}, false
+	q, d, f, data, tools, show := &asking{}, &detachFlags{}, &conversationFiles{}, &dataFiles{}, &toolTable{}, false
 	cmd := &cobra.Command{
 		Use:   "run [flags] QUESTION|-",
 		Short: "Ask an agent, which answers with the tools of the configured servers",
@@ -117,6 +117,8 @@ func newRun(a *app) *cobra.Command {
 			"the model, twice at most. --file adds pictures, PDF documents, sounds and texts; what a model cannot take is described.\n\n" +
 			"With --table the agent has the tools of an Arrow table and no others; their servers are opened when they are called.\n" +
 			"A run that waits goes on with tenon runs resume only where tenon.yaml has the servers of its table.\n\n" +
+			"--data-in gives the agent tables of data (docs/reference/data.md): it is told their names and columns and passes them to\n" +
+			"workflows by their ids; with the tool query_table it looks into them. --data-out writes tables that the run has made.\n\n" +
 			"A resource that the question names as @SERVER:URI goes with it (tenon resources list), but not with --detach.\n\n" +
 			"With -o jsonl every stored event of the run is one line; with -o json the last thing printed is one object\n" +
 			"with answer, state, stop_reason, tool_calls, usage, cost, run and session.\n\n" +
@@ -129,9 +131,10 @@ func newRun(a *app) *cobra.Command {
 			"  tenon run --detach \"Sort the inbox\"\n" +
 			"  tenon run --mode react --print-prompt \"And in Paris?\"\n" +
 			"  tenon run --model script:steps.yaml -o json \"add 2 and 3\"\n" +
-			"  tenon run --table tools.arrow --conversation talk.arrow \"add 2 and 3\"",
+			"  tenon run --table tools.arrow --conversation talk.arrow \"add 2 and 3\"\n" +
+			"  tenon run --data-in sales.arrow --data-out totals.arrow \"Total the sales by city\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cmp.Or(q.check(cmd), d.check(cmd, q), f.check(cmd, q, d), tools.check(cmd, q, d)); err != nil {
+			if err := cmp.Or(q.check(cmd), d.check(cmd, q), f.check(cmd, q, d), data.check(a, cmd, d), tools.check(cmd, q, d)); err != nil {
 				return err
 			}
 			if err := a.checkFar(cmd, q, f, tools, show); err != nil {
@@ -159,12 +162,13 @@ func newRun(a *app) *cobra.Command {
 			if d.detach {
 				return a.detach(cmd.Context(), q, d.key, text)
 			}
-			return a.run(cmd.Context(), q, f, text)
+			return a.run(cmd.Context(), q, f, data, text)
 		},
 	}
 	q.flags(a, cmd)
 	d.flags(cmd)
 	f.flags(cmd)
+	data.flags(cmd)
 	cmd.Flags().StringArrayVar(&q.files, "file", nil, "picture, PDF document, sound or text that belongs to the question, `FILE`; may be repeated")
 	cmd.Flags().StringVar(&q.outputSchema, "output-schema", "", "the answer has to be JSON that fits the JSON Schema in `FILE`; only it is printed")
 	tools.flags(cmd)
@@ -197,11 +201,14 @@ func (q *asking) read() (err error) {
 	return err
 }
 
-func (a *app) run(ctx context.Context, q *asking, f *conversationFiles, text string) (err error) {
+func (a *app) run(ctx context.Context, q *asking, f *conversationFiles, data *dataFiles, text string) (err error) {
 	if a.remote != "" {
 		return a.runFar(ctx, q, text)
 	}
 	question := q.question(text)
+	if question.Data, err = data.read(a); err != nil {
+		return err
+	}
 	if question.History, err = f.read(ctx); err != nil {
 		return err
 	}
@@ -221,6 +228,9 @@ func (a *app) run(ctx context.Context, q *asking, f *conversationFiles, text str
 		return err
 	}
 	run, err := a.question(ctx, h, question, q.yes)
+	if err == nil {
+		err = data.write(ctx, a, h, run)
+	}
 	return f.write(context.WithoutCancel(ctx), a, h, run, q.agent, err)
 }
 

@@ -5,9 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -50,28 +48,16 @@ func (p *ports) read(a *app, inputs []workflow.Input) (map[string][]byte, error)
 		if _, twice := tables[port]; twice {
 			return nil, tenon.Errorf(tenon.CodeInvalid, "--in: there are two tables for '%s'", port)
 		}
-		var in io.Reader = a.lines
-		if file != "-" {
-			f, err := os.Open(file)
-			if err != nil {
-				return nil, tenon.Errorf(tenon.CodeNotFound, "--in %s: %w", arg, err)
-			}
-			defer f.Close() //nolint:errcheck // nothing was written
-			in = f
-		}
-		data, err := io.ReadAll(io.LimitReader(in, maxInput+1))
+		data, err := a.readData("--in "+arg, file)
 		if err != nil {
-			return nil, tenon.Errorf(tenon.CodeStore, "--in %s: %w", arg, err)
-		}
-		if len(data) > maxInput {
-			return nil, tenon.Errorf(tenon.CodeTooLarge, "--in %s: a table for a workflow has at most %d MiB", arg, maxInput>>20)
+			return nil, err
 		}
 		tables[port] = data
 	}
 	return tables, nil
 }
 
-// maxInput bounds a table that goes into a workflow.
+// maxInput bounds a table that goes into a workflow or a run.
 const maxInput = 64 << 20
 
 // check holds --out to the outputs before anything runs.

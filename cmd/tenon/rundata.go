@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/table"
+)
+
+// dataFiles are the tables of data that go into a run and come out of it.
+type dataFiles struct{ in, out []string }
+
+func (d *dataFiles) flags(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&d.in, "data-in", nil, "table of data for the agent, `FILE`.arrow; - is stdin; may be repeated")
+	cmd.Flags().StringArrayVar(&d.out, "data-out", nil, "write a table that the run has made to `FILE`.arrow; repeated, the last ones, oldest first")
+}
+
+func (d *dataFiles) check(a *app, cmd *cobra.Command, detach *detachFlags) error {
+	stdin := 0
+	for _, f := range d.in {
+		if f == "-" {
+			stdin++
+		}
+	}
+	for _, f := range d.out {
+		if f == "-" || f == "" {
+			return usage(cmd, "--data-out is a file; stdout has the answer")
+		}
+	}
+	switch {
+	case stdin > 1:
+		return usage(cmd, "stdin is one table: --data-in - is given %d times", stdin)
+	case a.remote != "" && len(d.in)+len(d.out) > 0:
+		return usage(cmd, "--data-in and --data-out do not go with --remote: the tables stay on this machine")
+	case detach.detach && len(d.in)+len(d.out) > 0:
+		return usage(cmd, "--data-in and --data-out do not go with --detach: the question alone is handed over")
+	}
+	return nil
+}
+
+// read reads the tables for the question.
+func (d *dataFiles) read(a *app) ([][]byte, error) {
+	var list [][]byte
+	for _, f := range d.in {
+		b, err := a.readData("--data-in "+f, f)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, b)
+	}
+	return list, nil
+}
+
+// readData reads a table that goes into a run. What names it in messages.
+func (a *app) readData(what, file string) ([]byte, error) {
+	var in io.Reader = a.lines
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, tenon.Errorf(tenon.CodeNotFound, "%s: %w", what, err)
+		}
+		defer f.Close() //nolint:errcheck // nothing was written
+		in = f
+	}
+	data, err := io.ReadAll(io.LimitReader(in, maxInput+1))
+	if err != nil {
+		return nil, tenon.Errorf(tenon.CodeStore, "%s: %w", what, err)
+	}
+	if len(data) > maxInput {
+		return nil, tenon.Errorf(tenon.CodeTooLarge, "%s: a table has at most %d MiB here; tenon tables query makes a smaller one", what, maxInput>>20)
+	}
+	return data, nil
+}
+
+// write writes the last tables that the run has made, oldest first; where there are
+// less than files, the others are tables without rows.
+func (d *dataFiles) write(ctx context.Context, a *app, h *host.Host, run tenon.Run) error {
+	if len(d.out) == 0 || run.ID == "" {
+		return nil
+	}
+	_, made, err := h.Tables(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	made = made[max(len(made)-len(d.out), 0):]
+	for i, file := range d.out {
+		if i < len(made) {
+			if err := a.writeData(ctx, h, made[i], file); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := table.WriteRows(ctx, file, nil, nil, table.WriteOptions{}); err != nil {
+			return err
+		}
+		if err := a.wrote(file, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
