@@ -189,13 +189,81 @@ func TestImportGraph(t *testing.T) {
 	}
 }
 
-// TestPackageComments also shows TG-44's half of the package comments.
+// TestPackageComments holds every package to a comment that says where it stands in the
+// flow, and the architecture to the way of an argument from configuration to wire.
 func TestPackageComments(t *testing.T) {
-	for _, k := range packages(t) {
-		if n := strings.Count(strings.TrimSpace(k.doc), "\n") + 1; n < 10 {
-			t.Errorf("package %s has a comment of %d lines, want 10 that say where it stands in the flow", k.dir, n)
+	t.Run("TG-44", func(t *testing.T) {
+		for _, k := range packages(t) {
+			if n := strings.Count(strings.TrimSpace(k.doc), "\n") + 1; n < 10 {
+				t.Errorf("package %s has a comment of %d lines, want 10 that say where it stands in the flow", k.dir, n)
+			}
 		}
-	}
+		text, err := os.ReadFile("docs/architecture.md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, way, ok := strings.Cut(string(text), "### The way of an argument\n")
+		if !ok {
+			t.Fatal("docs/architecture.md has no section on the way of an argument")
+		}
+		for _, stop := range []string{"`servers.NAME` and `tools.NAME`", "`catalog.Shape`", "`catalog.Snapshot.Prepare`", "`Decision.Arguments`", "`ToolCommand`", "`tools/call`", "wire"} {
+			if _, way, ok = strings.Cut(way, stop); !ok {
+				t.Errorf("docs/architecture.md: the way of an argument does not come by %s", stop)
+			}
+		}
+	})
+}
+
+// TestEntities holds the names of the protocol's entities to exported types with
+// comments.
+func TestEntities(t *testing.T) {
+	t.Run("HD-ENT-1", func(t *testing.T) {
+		all := map[string]*ast.TypeSpec{}
+		commented := map[string]bool{}
+		for _, k := range packages(t) {
+			for _, f := range k.files {
+				for _, d := range f.Decls {
+					g, ok := d.(*ast.GenDecl)
+					if !ok {
+						continue
+					}
+					for _, s := range g.Specs {
+						if ts, ok := s.(*ast.TypeSpec); ok {
+							name := strings.TrimPrefix(k.dir+"."+ts.Name.Name, "..")
+							all[name], commented[name] = ts, g.Doc != nil || ts.Doc != nil
+						}
+					}
+				}
+			}
+		}
+		for entity, name := range map[string]string{
+			"server": "servers.Server", "its entry": "servers.Config", "session": "Session", "content block": "Content",
+			"stdio": "transport.Stdio", "HTTP+SSE": "transport.SSE", "WebSocket": "transport.WebSocket", "Streamable HTTP": "transport.HTTP",
+		} {
+			switch ts := all[name]; {
+			case ts == nil || !ts.Name.IsExported():
+				t.Errorf("%s: there is no type %s", entity, name)
+			case !commented[name]:
+				t.Errorf("%s: %s has no comment", entity, name)
+			}
+		}
+	})
+}
+
+// TestLibrary holds the library to being one: nothing that others may import needs the
+// command.
+func TestLibrary(t *testing.T) {
+	t.Run("RA-1", func(t *testing.T) {
+		for _, k := range packages(t) {
+			for file, f := range k.files {
+				for _, i := range f.Imports {
+					if p := strings.Trim(i.Path.Value, `"`); strings.HasPrefix(p, module+"/cmd/") {
+						t.Errorf("%s imports %s", file, p)
+					}
+				}
+			}
+		}
+	})
 }
 
 func TestExportedNamesHaveComments(t *testing.T) {

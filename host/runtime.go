@@ -80,6 +80,17 @@ func (h *Host) AddToolset(name string, t tenon.Toolset) error {
 	return h.add(name, h.wrapped(name, t), catalog.Source{Server: name, Trusted: true}, nil, nil)
 }
 
+// AddFunctions offers functions of the program as the tools of a server of this name,
+// from the next run on. Errors: config (the name is taken, or says nothing; what is wrong
+// with a function).
+func (h *Host) AddFunctions(name string, list ...Function) error {
+	t, err := newFunctions(list, h.log)
+	if err != nil {
+		return err
+	}
+	return h.AddToolset(name, t)
+}
+
 func checkName(name string) error {
 	if name == "" || name != tenon.Visible(name) || strings.ContainsAny(name, " /\t\n") {
 		return tenon.Errorf(tenon.CodeConfig, "'%s' is no name of a server", tenon.Visible(name))

@@ -61,8 +61,14 @@ func npx() {
 // TestScript runs testdata/script. A script finds the files of testdata/accept in
 // its folder, an empty HOME, and no key of any provider.
 func TestScript(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+	p := scripts()
+	p.Dir = "testdata/script"
+	testscript.Run(t, p)
+}
+
+// scripts says how scripts are run, wherever they come from.
+func scripts() testscript.Params {
+	return testscript.Params{
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
@@ -105,7 +111,7 @@ func TestScript(t *testing.T) {
 			"offers":     cmdOffers,
 			"canaries":   cmdCanaries,
 		},
-	})
+	}
 }
 
 // cmdStatus runs a program and checks its exit status: status 4 tenon …

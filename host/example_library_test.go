@@ -1,0 +1,166 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// shopServer is an MCP server of three tools, as plain as one can be: any server that
+// speaks the protocol will do.
+func shopServer() *httptest.Server {
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var q struct {
+			ID     json.RawMessage
+			Method string
+			Params struct {
+				Name      string
+				Arguments struct{ A, B int }
+			}
+		}
+		if json.NewDecoder(r.Body).Decode(&q) != nil || q.ID == nil {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		result := `{}`
+		switch q.Method {
+		case "initialize":
+			result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"sums","version":"1"}}`
+		case "tools/list":
+			result = `{"tools":[
+				{"name":"add","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}}}},
+				{"name":"greet","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object","properties":{"name":{"type":"string"}}}},
+				{"name":"reset","inputSchema":{"type":"object"}}]}`
+		case "tools/call":
+			result = fmt.Sprintf(`{"content":[{"type":"text","text":"%d"}]}`, q.Params.Arguments.A+q.Params.Arguments.B)
+		case "server/discover":
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, q.ID)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, q.ID, result)
+	}))
+}
+
+// A host is opened with a configuration file: it finds the tools of all its servers, and
+// calls them.
+func ExampleOpen() {
+	ctx := context.Background()
+	dir, _ := os.MkdirTemp("", "")
+	defer os.RemoveAll(dir)
+	sums := shopServer()
+	defer sums.Close()
+	file := filepath.Join(dir, "tenon.yaml")
+	_ = os.WriteFile(file, []byte("version: 1\nservers: {sums: {url: "+sums.URL+"}}\n"), 0o600)
+
+	cfg, err := config.Load(ctx, config.Options{File: file})
+	if err != nil {
+		log.Fatal(err)
+	}
+	h, err := host.Open(ctx, host.Config{Config: cfg, Home: dir})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer h.Close()
+
+	snapshot, _, err := h.Tools(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(snapshot.Names())
+	result, _, err := h.CallTool(ctx, "add", json.RawMessage(`{"a":2,"b":40}`), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(result.Text())
+	// Output:
+	// [add greet reset]
+	// 42
+}
+
+// Functions can be added while a host is open: the next run offers them to the model.
+func ExampleHost_AddFunctions() {
+	ctx := context.Background()
+	dir, _ := os.MkdirTemp("", "")
+	defer os.RemoveAll(dir)
+	h, err := host.Open(ctx, host.Config{Home: dir, Model: host.DemoModel})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer h.Close()
+
+	type place struct {
+		Location string `json:"location"`
+	}
+	yes := true
+	weather := host.NewFunction("get_weather", "The weather at a place", func(_ context.Context, p place) (string, error) {
+		return "15°C, Cloudy in " + p.Location, nil
+	})
+	weather.Annotations = tenon.Annotations{ReadOnly: &yes} // else a person would be asked
+	if err := h.AddFunctions("own", weather); err != nil {
+		log.Fatal(err)
+	}
+	for e, err := range h.Run(ctx, host.Question{Text: "What is the weather in London?"}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		if e.Kind == agent.EventResult {
+			var o agent.Outcome
+			if err := json.Unmarshal(e.Data, &o); err != nil {
+				log.Fatal(err)
+			}
+			fmt.Println(o.Result.Text())
+		}
+	}
+	// Output:
+	// 15°C, Cloudy in London
+}
+
+// One tool of a server can be given as a definition, without asking the server what it
+// has; or its tools are discovered, filtered and named.
+func ExampleHost_AddServer_discovered() {
+	ctx := context.Background()
+	dir, _ := os.MkdirTemp("", "")
+	defer os.RemoveAll(dir)
+	sums := shopServer()
+	defer sums.Close()
+	no := false
+	h, err := host.Open(ctx, host.Config{Home: dir, Config: &config.Config{
+		Servers: map[string]servers.Config{"sums": {URL: sums.URL, LoadTools: &no}},
+		Tools: map[string]catalog.Tool{"plus": {Server: "sums", RemoteName: "add", Description: "Adds",
+			Arguments: []catalog.Argument{{Name: "a", Type: "integer"}, {Name: "b", Type: "integer"}}}},
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer h.Close()
+	show := func() {
+		snapshot, _, err := h.Tools(ctx)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(snapshot.Names())
+	}
+	show()
+	err = h.AddServer(ctx, "found", servers.Config{URL: sums.URL, Include: []string{"*e*"}, Exclude: []string{"reset"},
+		Transform: []catalog.Transform{{Prefix: "found_"}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	show()
+	// Output:
+	// [plus]
+	// [found_greet plus]
+}
