@@ -12,6 +12,7 @@ import (
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/workflow"
 )
 
 // doDecide evaluates the policy about a tool call, or asks the budgets about a
@@ -45,7 +46,7 @@ func (h *Host) doDecide(ctx context.Context, run string, a engine.Attempt) ([]te
 // tool before, and the budgets, in this order.
 func (h *Host) decideCall(ctx context.Context, a engine.Attempt, c *agent.DecideCommand) (agent.Decision, error) {
 	d := agent.Decision{Policy: h.law().digest}
-	call, err := h.prepared(ctx, c)
+	call, err := h.prepared(ctx, a.Row.Core, c)
 	if call.Tool == nil && tenon.ErrorCode(err) == tenon.CodeStore {
 		return d, err
 	}
@@ -97,8 +98,9 @@ func (h *Host) decideCall(ctx context.Context, a engine.Attempt, c *agent.Decide
 }
 
 // prepared looks the tool of a call up and holds the arguments to it. A step of a
-// workflow brings its tool along.
-func (h *Host) prepared(ctx context.Context, c *agent.DecideCommand) (catalog.Prepared, error) {
+// workflow that is a request brings its tool along; one that calls a workflow has that
+// one's parameters as arguments, its tables come beside them.
+func (h *Host) prepared(ctx context.Context, core string, c *agent.DecideCommand) (catalog.Prepared, error) {
 	if c.Tool != nil {
 		return catalog.Prepared{Tool: c.Tool, Arguments: c.Call.Arguments}, nil
 	}
@@ -106,12 +108,21 @@ func (h *Host) prepared(ctx context.Context, c *agent.DecideCommand) (catalog.Pr
 	if err != nil {
 		return catalog.Prepared{}, tenon.Errorf(tenon.CodeStore, "%w", err)
 	}
-	if t, ok := snapshot.Lookup(c.Call.Name); ok && t.Server == catalog.WorkflowServer && !c.Propose {
-		if err := h.checkData(t, c); err != nil {
-			return catalog.Prepared{Tool: t, Arguments: c.Call.Arguments}, err
+	call := c.Call
+	if t, ok := snapshot.Lookup(call.Name); ok && t.Server == catalog.WorkflowServer {
+		var err error
+		if f := h.flows.tools[t.Remote]; core == workflow.Version && f != nil {
+			if _, err = f.Params(call.Arguments); err == nil {
+				call.Arguments = f.whole(call.Arguments)
+			}
+		} else if !c.Propose {
+			err = h.checkData(t, c)
+		}
+		if err != nil {
+			return catalog.Prepared{Tool: t, Arguments: call.Arguments}, err
 		}
 	}
-	return snapshot.Prepare(&c.Call)
+	return snapshot.Prepare(&call)
 }
 
 // reserveCall reserves a call. The last of a budget may be reserved by another run

@@ -212,6 +212,31 @@ func TestWorkflowTool(t *testing.T) {
 	}
 }
 
+// TestWorkflowCallsWithTables has a step hand a table and parameters to a workflow, and
+// use the table that comes back. Without the table it fails, and says which.
+func TestWorkflowCallsWithTables(t *testing.T) {
+	sums := flowFile(t, "parameters: {least: {type: integer, default: 0, description: the least amount}}\ninputs: [{name: goods, description: goods}]\n"+
+		"steps: [{id: sum, sql: 'SELECT sum(amount) AS n FROM goods WHERE amount >= :least', params: {least: params.least}}]\noutputs: [{name: out, description: the sum, from: sum}]\n")
+	plain := flowFile(t, "inputs: [{name: goods, description: goods}]\nsteps: [{id: n, sql: 'SELECT count(*) AS n FROM goods'}]\noutputs: [{name: out, description: how many, from: n}]\n")
+	h := flowHost(t, t.TempDir(), &shop{}, map[string]host.Workflow{"sums": sums, "plain": plain}, nil)
+	for name, tt := range map[string]struct{ call, want string }{
+		"with parameters":    {"tool: sums, args: {least: '3'}, inputs: {goods: rows}", "it is 3"},
+		"with their default": {"tool: sums, inputs: {goods: rows}", "it is 5"},
+		"without parameters": {"tool: plain, inputs: {goods: rows}", "it is 2"},
+		"unknown parameter":  {"tool: plain, args: {least: '3'}, inputs: {goods: rows}", `["least"]`},
+		"no table":           {"tool: sums", "Missing data inputs for ports: goods"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := flowFile(t, "steps:\n  - {id: rows, table: {csv: goods.csv}}\n  - {id: call, server: workflows, "+tt.call+"}\n"+
+				"  - {id: n, sql: 'SELECT n FROM call_out', tables: [call.out]}\n  - {id: said, template: 'it is {{ steps.n.rows[0].n }}'}\nmessage: said\n")
+			row, _ := runFlow(t, h, host.WorkflowCall{Workflow: w, Grant: "me"})
+			if got := message(t, h, row.ID); !strings.Contains(got, tt.want) {
+				t.Errorf("%s %q, want %q", row.State, got, tt.want)
+			}
+		})
+	}
+}
+
 // TestWorkflowDepth has a workflow that calls itself end at the limit.
 func TestWorkflowDepth(t *testing.T) {
 	w := flowFile(t, "steps:\n  - {id: again, tool: w, server: workflows}\n")

@@ -161,6 +161,26 @@ func (f *flow) schema() json.RawMessage {
 		props, strings.Join(ports, ","), encode(names), encode(append(required, "data_inputs")))
 }
 
+// whole makes the arguments that the schema wants of the parameters alone; the tables
+// come beside them, so that their ids are only places.
+func (f *flow) whole(params json.RawMessage) json.RawMessage {
+	if len(f.Inputs) == 0 {
+		return params
+	}
+	if len(params) == 0 {
+		params = json.RawMessage("{}")
+	}
+	ids := map[string]int{}
+	for i, in := range f.Inputs {
+		ids[in.Name] = i
+	}
+	args := map[string]any{"data_inputs": ids}
+	if len(f.Parameters) > 0 {
+		args["configuration"] = params
+	}
+	return encode(args)
+}
+
 // split takes the arguments of a call apart: the parameters, and the ids of tables by
 // port.
 func (f *flow) split(args json.RawMessage) (params json.RawMessage, ids map[string]string, err error) {
@@ -398,19 +418,11 @@ func (h *Host) flowArguments(ctx context.Context, name string, c *ToolCall, spec
 	if len(f.Inputs) == 0 {
 		return args, nil, nil
 	}
-	ids := map[string]int{}
-	for i, in := range f.Inputs {
-		ids[in.Name] = i
-	}
-	whole := map[string]any{"data_inputs": ids}
-	if len(f.Parameters) > 0 {
-		whole["configuration"] = args
-	}
 	for _, t := range tables {
 		blobs = append(blobs, data[t.Digest])
 	}
 	spec.Inputs = tables
-	return encode(whole), blobs, nil
+	return f.whole(args), blobs, nil
 }
 
 // Workflow returns the workflow that is a tool of this name.

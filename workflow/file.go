@@ -82,7 +82,7 @@ type Step struct {
 	Server string `yaml:"server"`
 	// Arguments of a tool or a request: name -> CEL. What is not a text is taken as it is; a text is written in quotes within: "'London'". Lists and maps are read through.
 	Args map[string]json.RawMessage `yaml:"args" default:"{}"`
-	// Tables for a tool that is a workflow: its port -> an input, a step, or STEP.PORT of a step that calls a workflow.
+	// Tables for a tool that is a workflow, whose parameters are args: its port -> an input, a step, or STEP.PORT of a step that calls a workflow.
 	Inputs map[string]string `yaml:"inputs" default:"{}"`
 
 	// One SELECT in SQLite's SQL. Tables are inputs and steps with a table, by name; `:name` is a value of `params`.
