@@ -166,7 +166,11 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 	}
 	h.store = newSealing(s, h.vault, h.redacts)
 	h.users = new(atomic.Int32)
-	return h, h.work()
+	if err := h.work(); err != nil {
+		return nil, err
+	}
+	h.sweepFlows(ctx)
+	return h, nil
 }
 
 // prepare makes a host that has no store yet.

@@ -276,6 +276,31 @@ func TestWorkflowFails(t *testing.T) {
 	}
 }
 
+// TestWorkflowFoldersAreSwept has the next process take away the folder that one left
+// which died right after the end of a workflow, and no other.
+func TestWorkflowFoldersAreSwept(t *testing.T) {
+	home := t.TempDir()
+	h := flowHost(t, home, &shop{}, nil, nil)
+	ended, _ := runFlow(t, h, host.WorkflowCall{Workflow: flowFile(t, "data: data/\nsteps: [{id: a, template: hello}]\n")})
+	waits, _ := runFlow(t, h, host.WorkflowCall{Workflow: flowFile(t, "data: data/\nsteps: [{id: a, http: {method: POST, url: 'http://127.0.0.1:1/'}}]\n")})
+	failed, _ := runFlow(t, h, host.WorkflowCall{Workflow: flowFile(t, "steps: [{id: a, tool: fail, server: shop, args: {x: '1'}}]\n"), Debug: true})
+	if ended.State != tenon.RunCompleted || waits.State != tenon.RunInputRequired || failed.State != tenon.RunFailed {
+		t.Fatal(ended.State, waits.State, failed.State)
+	}
+	folder := func(name string) string { return filepath.Join(home, "workflows", name) }
+	for _, name := range []string{ended.ID, waits.ID, "mine"} {
+		if err := os.MkdirAll(filepath.Join(folder(name), "data"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	flowHost(t, home, &shop{}, nil, nil)
+	for name, stays := range map[string]bool{ended.ID: false, waits.ID: true, failed.ID: true, "mine": true} {
+		if _, err := os.Stat(folder(name)); (err == nil) != stays {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestForeignWorkflow holds that a workflow of a table gets no secrets and that each of
 // its requests asks, also one that only reads.
 func TestForeignWorkflow(t *testing.T) {

@@ -323,6 +323,28 @@ func (h *Host) leaveFlow(ctx context.Context, row tenon.Run) {
 	}
 }
 
+// sweepFlows leaves the folders of workflows that have ended, where the process died
+// before it could. What belongs to no run that is known stays.
+func (h *Host) sweepFlows(ctx context.Context) {
+	path, _ := h.cfg.storePath()
+	if path == "" || h.cfg.Store != nil {
+		return
+	}
+	entries, err := os.ReadDir(filepath.Join(filepath.Dir(path), "workflows"))
+	if err != nil {
+		return // no workflow has had a folder
+	}
+	for _, e := range entries {
+		row, err := h.store.Run(ctx, strings.ReplaceAll(e.Name(), "=", "/"))
+		if err != nil || row.Core != workflow.Version || !row.State.Ended() {
+			continue
+		}
+		if spec, err := h.flowSpec(ctx, row.ID); err == nil && !(spec.Debug && row.State == tenon.RunFailed) {
+			h.leaveFlow(ctx, row)
+		}
+	}
+}
+
 // layOut writes what the steps of a failed run got into its folder.
 func (h *Host) layOut(ctx context.Context, row tenon.Run, spec *workflow.Spec) error {
 	events, err := h.Journal(ctx, row.ID, 0)

@@ -70,6 +70,9 @@ type call struct {
 	startAfterEnd bool
 }
 
+// isRun reports whether the call is a run of its own.
+func (c *call) isRun() bool { return c.tool == agentTool || c.tool == flowTool }
+
 func callsOf(t *testing.T, run string, journal []event) map[string]*call {
 	t.Helper()
 	calls := map[string]*call{}
@@ -132,9 +135,9 @@ func (f *field) checkCall(t *testing.T, run, step string, c *call, did int) {
 	switch end := c.ends[0]; {
 	case end == "failed":
 		say("nothing failed here")
-	case (c.tool == safeTool || c.tool == agentTool) && end != "result":
+	case (c.tool == safeTool || c.isRun()) && end != "result":
 		say("a call that may be repeated must end with its result")
-	case c.tool == agentTool: // its effects are those of the run that it is
+	case c.isRun(): // its effects are those of the run that it is
 		f.redone += c.starts - 1
 	case c.tool != safeTool && did > 1:
 		say("an unsafe call took effect more than once")
@@ -160,11 +163,9 @@ func (f *field) effectsOf(t *testing.T, run string) map[string]int {
 	for line := range strings.Lines(string(b)) {
 		if _, rest, ok := strings.Cut(line, run+"/"); ok {
 			rest, _, _ = strings.Cut(rest, " ")
-			step := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789."))]
-			if strings.HasPrefix(rest[len(step):], "/") {
-				continue // of a run that this one called
+			if step := strings.TrimSpace(rest); !strings.Contains(step, "/") { // else of a run that this one called
+				counts[step]++
 			}
-			counts[step]++
 		}
 	}
 	return counts

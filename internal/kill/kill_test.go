@@ -58,9 +58,9 @@ func TestKill(t *testing.T) {
 	f := newField(t)
 	began := time.Now()
 	for f.killed < kills && !t.Failed() {
-		f.play(t, kills)
+		f.play(t, kills, []string{"run", "--no-input", "--model", models[f.runs%len(models)], "go"}, f.check)
 	}
-	f.resumeLost(t)
+	f.resumeLost(t, f.check)
 	f.model.check(t)
 	if f.unknown == 0 && kills >= 100 {
 		t.Errorf("no kill met an unsafe call in flight: the test does not test what it should")
@@ -187,11 +187,13 @@ func (f *field) live(t *testing.T, kill time.Duration, args ...string) life {
 	return l
 }
 
+// checker holds a run that has ended against what was said and done.
+type checker func(t *testing.T, run string, said []event)
+
 // play takes one run to its end, through kills at random times.
-func (f *field) play(t *testing.T, kills int) {
+func (f *field) play(t *testing.T, kills int, args []string, check checker) {
 	t.Helper()
 	f.runs++
-	args := []string{"run", "--no-input", "--model", models[f.runs%len(models)], "go"}
 	run := ""
 	var said []event
 	for range 200 {
@@ -210,13 +212,13 @@ func (f *field) play(t *testing.T, kills int) {
 		case 8:
 			f.decide(t, run)
 		case 0:
-			f.check(t, run, said)
+			check(t, run, said)
 			return
 		default:
 			if !f.completed(t, run) {
 				t.Fatalf("run %s ended with status %d:\n%s", run, l.status, l.stderr)
 			}
-			f.check(t, run, said) // killed between its last event and its exit
+			check(t, run, said) // killed between its last event and its exit
 			return
 		}
 		if run != "" {
@@ -238,14 +240,18 @@ func (f *field) state(t *testing.T, run string) string {
 	return clitest.Decode[struct{ State string }](t, f.OK(t, "runs", "show", run, "-c", "tenon.yaml", "-o", "json")).State
 }
 
-// decide allows what a run waits for, from a process of its own.
+// decide allows what a run waits for, from processes of their own.
 func (f *field) decide(t *testing.T, run string) {
 	t.Helper()
-	f.OK(t, "approvals", "allow", run, "-c", "tenon.yaml")
+	for _, a := range clitest.Decode[[]approval](t, f.OK(t, "approvals", "list", "-c", "tenon.yaml", "-o", "json")) {
+		if strings.HasPrefix(a.ID, run+"/") {
+			f.OK(t, "approvals", "allow", a.ID, "-c", "tenon.yaml")
+		}
+	}
 }
 
 // resumeLost ends the runs that were killed before they had said their id.
-func (f *field) resumeLost(t *testing.T) {
+func (f *field) resumeLost(t *testing.T, check checker) {
 	t.Helper()
 	type row struct{ ID, State string }
 	o := f.OK(t, "runs", "list", "-n", "100000", "-c", "tenon.yaml", "-o", "json")
@@ -265,6 +271,6 @@ func (f *field) resumeLost(t *testing.T) {
 			}
 			break
 		}
-		f.check(t, r.ID, nil)
+		check(t, r.ID, nil)
 	}
 }

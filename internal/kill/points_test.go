@@ -33,12 +33,13 @@ const (
 	envPoint  = "TENON_POINT"  // makes the test binary the process that dies at this point; "-": at none
 	envPoints = "TENON_POINTS" // "all": TestPoints takes every one
 	envHome   = "TENON_POINT_HOME"
-	fewPoints = 10 // of a TestPoints that takes a part
+	envFlow   = "TENON_POINT_FLOW" // its scenario is the workflow
+	fewPoints = 10                 // of a TestPoints that takes a part
 )
 
 func TestMain(m *testing.M) {
 	if at := os.Getenv(envPoint); at != "" {
-		if err := pointsMain(at, os.Getenv(envHome)); err != nil {
+		if err := pointsMain(at, os.Getenv(envHome), os.Getenv(envFlow) != ""); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -116,7 +117,7 @@ func (w *works) Call(_ context.Context, c tenon.Call) (*tenon.Result, error) {
 
 // pointsMain is the process that dies: it takes the scenario from wherever it is to
 // its end.
-func pointsMain(at, home string) error {
+func pointsMain(at, home string, flow bool) error {
 	ctx := context.Background()
 	log, err := os.OpenFile(filepath.Join(home, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -130,6 +131,9 @@ func pointsMain(at, home string) error {
 	h, err := openMined(ctx, home, m, &works{m: m, effects: effects})
 	if err != nil {
 		return err
+	}
+	if flow {
+		return errors.Join(flowMain(ctx, h, home), h.Close())
 	}
 	session := ""
 	for i, question := range []string{"go", "once more"} {
@@ -191,6 +195,11 @@ func openMined(ctx context.Context, home string, m *mines, w *works) (*host.Host
 		}
 		models[name] = sums{s, m}
 	}
+	for name, text := range map[string]string{"outer": outerFlow, "inner": innerFlow} {
+		if err := os.WriteFile(flowPath(home, name), []byte(flowOf(text, "safe", "unsafe", "asked")), 0o600); err != nil {
+			return nil, err
+		}
+	}
 	return host.Open(ctx, host.Config{
 		Config: &config.Config{
 			Agents: map[string]agent.Config{
@@ -199,6 +208,7 @@ func openMined(ctx context.Context, home string, m *mines, w *works) (*host.Host
 			},
 			Tools: map[string]catalog.Tool{
 				"help":   {Kind: tenon.KindAgent, Agent: "helper"},
+				"inner":  {Kind: tenon.KindWorkflow, Path: flowPath(home, "inner"), Policy: policy.Block{Approval: policy.Approval{Mode: "never"}}},
 				"safe":   {Server: "works", RemoteName: "safe", Policy: policy.Block{Approval: policy.Approval{Mode: "never"}}},
 				"unsafe": {Server: "works", RemoteName: "unsafe", Policy: policy.Block{Approval: policy.Approval{Mode: "never"}}},
 				"asked":  {Server: "works", RemoteName: "asked", Policy: policy.Block{Approval: policy.Approval{Mode: "always"}, ResultBytes: 500}},
@@ -245,13 +255,19 @@ func toItsEnd(ctx context.Context, h *host.Host, run string) error {
 // those that the scenario comes by, and every write of a store has to be among
 // them.
 func TestPoints(t *testing.T) {
-	begun := time.Now()
 	points := newScene(t).walk(t)
 	for _, name := range writes() {
 		if _, elsewhere := unmined[name]; !elsewhere && !slices.ContainsFunc(points, func(p string) bool { return strings.HasPrefix(p, name+"#") || strings.HasPrefix(p, name+":") }) {
 			t.Errorf("no point of the scenario is in %s of a store: it can be killed there unseen", name)
 		}
 	}
+	killAt(t, points, newScene)
+}
+
+// killAt kills the process at points of a scenario, each time in a new scene.
+func killAt(t *testing.T, points []string, newScene func(*testing.T) *scene) {
+	t.Helper()
+	begun := time.Now()
 	all := len(points)
 	if os.Getenv(envPoints) != "all" {
 		begin := int(time.Now().UnixNano()) % len(points)
@@ -287,10 +303,15 @@ func TestPoints(t *testing.T) {
 // scene is a home of its own, with all that its processes said.
 type scene struct {
 	home string
+	flow bool
+	want int // runs
+	made int // calls of tools
 	said []event
 }
 
-func newScene(t *testing.T) *scene { return &scene{home: t.TempDir()} }
+func newScene(t *testing.T) *scene {
+	return &scene{home: t.TempDir(), want: 4, made: 2*(leadCalls-1) + 2*2}
+}
 
 // walk has the scenario go through and returns the points that it came by.
 func (s *scene) walk(t *testing.T) (points []string) {
@@ -325,6 +346,9 @@ func (s *scene) live(t *testing.T, point string) (died bool) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, exe)
 	cmd.Env = append(os.Environ(), envPoint+"="+point, envHome+"="+s.home)
+	if s.flow {
+		cmd.Env = append(cmd.Env, envFlow+"=1")
+	}
 	var out, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &stderr
 	err = cmd.Run()
@@ -385,13 +409,14 @@ func (s *scene) check(t *testing.T, point string) (unknown int) {
 				t.Errorf("%s: run %s: step %s (%s, %d starts, ends %v) took effect %d times", point, row.ID, step, c.tool, c.starts, c.ends, did)
 				continue
 			}
-			if c.tool != "help" {
+			isRun := c.tool == "help" || c.tool == flowTool
+			if !isRun {
 				calls++
 			}
 			switch end := c.ends[0]; {
-			case c.tool == "help" && end != "result", c.tool == "safe" && end != "result":
+			case isRun && end != "result", c.tool == "safe" && end != "result":
 				t.Errorf("%s: run %s: step %s (%s) ended as %s", point, row.ID, step, c.tool, end)
-			case c.tool == "help":
+			case isRun:
 			case c.tool != "safe" && did > 1, end == "result" && did == 0, end == "failed":
 				t.Errorf("%s: run %s: step %s (%s) ended as %s and took effect %d times", point, row.ID, step, c.tool, end, did)
 			case end == "unknown":
@@ -401,8 +426,11 @@ func (s *scene) check(t *testing.T, point string) (unknown int) {
 			}
 		}
 	}
-	if want := 2*(leadCalls-1) + 2*2; len(rows) != 4 || calls != want {
-		t.Errorf("%s: %d runs with %d calls of tools, want 4 with %d", point, len(rows), calls, want)
+	if len(rows) != s.want || calls != s.made {
+		t.Errorf("%s: %d runs with %d calls of tools, want %d with %d", point, len(rows), calls, s.want, s.made)
+	}
+	if s.flow {
+		checkFlow(t, journals)
 	}
 	for key, n := range effects {
 		t.Errorf("%s: %s took effect %d times and stands in no journal", point, key, n)
@@ -420,7 +448,7 @@ func (s *scene) check(t *testing.T, point string) (unknown int) {
 		t.Fatal(err)
 	}
 	for _, b := range balances {
-		if b.Reserved != 0 || strings.HasSuffix(b.Key, "/tool_calls") && (b.Used < int64(results) || b.Used > int64(calls)+2) {
+		if b.Reserved != 0 || !s.flow && strings.HasSuffix(b.Key, "/tool_calls") && (b.Used < int64(results) || b.Used > int64(calls)+2) {
 			t.Errorf("%s: after %d results of %d calls the budget is %+v", point, results, calls, b)
 		}
 	}

@@ -1,0 +1,199 @@
+package kill
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/clitest"
+	"github.com/tenonhq/tenon/workflow"
+)
+
+// flowTool is a workflow that another one calls with a table.
+const flowTool = "inner"
+
+// The workflows that are killed: tables and queries, calls at a time that may and may
+// not be repeated, one for each row, one that a person is asked about, another workflow
+// and an agent. What depends on the tables is said in the end.
+const (
+	outerFlow = `kind: workflow
+version: 1
+name: outer
+description: A workflow that is killed.
+parameters: {ms: {type: integer, default: 0, description: How long a call takes}}
+steps:
+  - {id: rows, table: {rows: [{n: 1}, {n: 2}, {n: 3}]}}
+  - {id: safe, tool: SAFE, args: {ms: params.ms}}
+  - {id: one, tool: UNSAFE, args: {ms: params.ms}, on_error: continue}
+  - {id: other, tool: UNSAFE, args: {ms: params.ms}, on_error: continue}
+  - {id: doubled, sql: "SELECT n, 2 * n AS m FROM rows"}
+  - {id: each, tool: UNSAFE, foreach: {items: steps.doubled.rows, concurrency: 2}, args: {ms: params.ms + item.n}, on_error: continue}
+  - {id: ask, tool: ASKED, args: {a: "steps.doubled.rows[2].m", b: "36"}, on_error: continue, after: [safe, one, other]}
+  - {id: call, tool: inner, args: {ms: params.ms}, inputs: {rows: doubled}, after: [ask]}
+  - {id: agent, agent: helper, message: "please help with {{ steps.doubled.count }}", after: [one]}
+  - {id: total, sql: "SELECT total FROM call_sum", tables: [call.sum]}
+  - id: said
+    template: "all done: {{ steps.total.rows[0].total }} of {{ steps.each.count }}, {{ steps.agent.text }}"
+message: said
+`
+	innerFlow = `kind: workflow
+version: 1
+name: inner
+description: A workflow that another one calls.
+parameters: {ms: {type: integer, default: 0, description: How long a call takes}}
+inputs: [{name: rows, description: Rows}]
+steps:
+  - {id: again, tool: SAFE, args: {ms: params.ms}}
+  - {id: once, tool: UNSAFE, args: {ms: params.ms}, on_error: continue, after: [again]}
+  - {id: sum, sql: "SELECT sum(m) AS total FROM rows"}
+outputs: [{name: sum, description: The sum, from: sum}]
+`
+	flowSays       = "all done: 12 of 3, helped"
+	outerCalls     = 8 // the call of inner among them
+	innerCalls     = 2
+	flowRunsOf     = 3 // itself, inner and the agent
+	pointsOfHelper = 2
+)
+
+// flowOf has the tools of a scenario in a workflow.
+func flowOf(text, safe, unsafe, asked string) string {
+	return strings.NewReplacer("SAFE,", safe+",", "UNSAFE,", unsafe+",", "ASKED,", asked+",").Replace(text)
+}
+
+// TestKillWorkflow kills workflows as TestKill does agents.
+func TestKillWorkflow(t *testing.T) {
+	kills := 6
+	if s := os.Getenv(envKill); s != "" {
+		var err error
+		if kills, err = strconv.Atoi(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := newField(t)
+	conf, err := os.ReadFile(filepath.Join(f.Dir, "tenon.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.WriteFile(t, "tenon.yaml", strings.Replace(string(conf), "tools:\n", "tools:\n  inner: {kind: workflow, path: inner.yaml, policy: {approval: never}}\n", 1))
+	f.WriteFile(t, "inner.yaml", flowOf(innerFlow, safeTool, unsafeTool, askedTool)+"data: notes/\n")
+	if err := os.Mkdir(filepath.Join(f.Dir, "notes"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f.WriteFile(t, "notes/note.txt", "a note")
+	flow := f.WriteFile(t, "outer.yaml", flowOf(outerFlow, safeTool, unsafeTool, askedTool))
+	begun := time.Now()
+	for f.killed < kills && !t.Failed() {
+		f.play(t, kills, []string{"workflows", "run", "--no-input", flow, "ms:=60"}, f.checkFlow)
+	}
+	f.resumeLost(t, f.checkFlow)
+	f.model.check(t)
+	if left, _ := os.ReadDir(filepath.Join(f.Dir, ".tenon", "workflows")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	t.Logf("%s: %s", time.Since(begun).Round(time.Millisecond), f.tally)
+}
+
+// checkFlow holds a workflow's run and those that it called against what was said and
+// done.
+func (f *field) checkFlow(t *testing.T, run string, said []event) {
+	t.Helper()
+	f.known[run] = true
+	journals := map[string][]event{}
+	for id, calls := range map[string]int{run: outerCalls, run + "/call.0": innerCalls, run + "/agent": helperCallsOfRun} {
+		journals[id] = clitest.Lines[event](t, f.OK(t, "runs", "events", id, "-c", "tenon.yaml", "-o", "jsonl"))
+		f.events += len(journals[id])
+		f.checkCalls(t, id, journals[id], calls)
+	}
+	for _, e := range said {
+		if j := journals[e.Run]; e.Seq > uint64(len(j)) || !same(e, j[e.Seq-1]) {
+			t.Errorf("run %s: event %d (%s of step %s) was said and is lost", e.Run, e.Seq, e.Kind, e.Step)
+		}
+	}
+	f.acked += len(said)
+	checkFlow(t, journals)
+	var replayed struct{ Same bool }
+	if o := f.OK(t, "runs", "replay", run, "-c", "tenon.yaml", "-o", "json"); json.Unmarshal([]byte(o.Out), &replayed) != nil || !replayed.Same {
+		t.Errorf("a replay wants something else\n%s", o)
+	}
+}
+
+// checkFlow holds journals of workflows to what holds beside the calls: each attempt is
+// planned once, each query and table ends once, and the end says what it should.
+func checkFlow(t *testing.T, journals map[string][]event) {
+	t.Helper()
+	for run, journal := range journals {
+		seen := map[string]int{}
+		for i, e := range journal {
+			if e.Seq != uint64(i+1) {
+				t.Errorf("run %s: event %d stands at place %d", run, e.Seq, i+1)
+			}
+			seen[e.Kind+" "+e.Step]++
+		}
+		for what, n := range seen {
+			if kind, step, _ := strings.Cut(what, " "); n > 1 && (kind == workflow.EventPlanned || kind == "result") {
+				t.Errorf("run %s: %d times %s of step %s", run, n, kind, step)
+			}
+		}
+		if strings.Contains(run, "/") {
+			continue
+		}
+		for _, step := range []string{"rows", "doubled", "total", "call.0", "agent"} {
+			if seen["result "+step] != 1 {
+				t.Errorf("run %s: step %s has %d results", run, step, seen["result "+step])
+			}
+		}
+		if last := journal[len(journal)-1]; last.Kind != "done" || !strings.Contains(string(last.Data), flowSays) {
+			t.Errorf("run %s: the last event is %s %s", run, last.Kind, last.Data)
+		}
+	}
+}
+
+// flowMain takes the workflow of TestWorkflowPoints from wherever it is to its end.
+func flowMain(ctx context.Context, h *host.Host, home string) error {
+	runs, err := h.Runs(ctx, engine.Filter{Limit: 100})
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(runs, func(r tenon.Run) bool { return r.Caller == "" })
+	if i < 0 {
+		w, pack, err := config.ReadWorkflow(flowPath(home, "outer"))
+		if err != nil {
+			return err
+		}
+		run, err := h.StartWorkflow(ctx, host.WorkflowCall{Workflow: host.Workflow{Workflow: w, Pack: pack}})
+		if err != nil {
+			return err
+		}
+		return toItsEnd(ctx, h, run.ID)
+	}
+	if !runs[i].State.Ended() {
+		if err := h.Resume(ctx, runs[i].ID); err != nil {
+			return err
+		}
+	}
+	return toItsEnd(ctx, h, runs[i].ID)
+}
+
+func flowPath(home, name string) string {
+	return filepath.Join(home, fmt.Sprintf("%s.flow.yaml", name))
+}
+
+// TestWorkflowPoints kills a workflow before and after every durable write and every
+// effect, as TestPoints does agents.
+func TestWorkflowPoints(t *testing.T) {
+	newScene := func(t *testing.T) *scene {
+		return &scene{home: t.TempDir(), flow: true, want: flowRunsOf, made: outerCalls - 1 + innerCalls + pointsOfHelper}
+	}
+	killAt(t, newScene(t).walk(t), newScene)
+}
