@@ -26,7 +26,7 @@ func jsonTable(t testing.TB, fields []arrow.Field, batches ...string) *Reader {
 	s := arrow.NewSchema(fields, nil)
 	var recs []arrow.RecordBatch
 	for _, b := range batches {
-		rec, _, err := array.RecordFromJSON(memory.DefaultAllocator, s, strings.NewReader(b), array.WithUseNumber())
+		rec, _, err := array.RecordFromJSON(memory.DefaultAllocator, s, strings.NewReader(b))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ func (e *Engine) Events(ctx context.Context, run string, after uint64) iter.Seq2
 		defer e.hub.leave(t)
 		queue, base, whole := t.follow(after)
 		defer t.unfollow(queue)
-		r := &reader{e: e, ctx: ctx, run: run, next: after + 1, base: base, whole: whole, over: map[string]bool{}, queue: queue, yield: yield}
+		r := &reader{e: e, ctx: ctx, run: run, next: after + 1, base: base, whole: whole, over: map[string]uint64{}, queue: queue, yield: yield}
 		if err := r.follow(); err != nil {
 			yield(tenon.Event{}, err)
 		}
@@ -30,10 +30,10 @@ type reader struct {
 	e     *Engine
 	ctx   context.Context
 	run   string
-	next  uint64          // the number of the event to yield next
-	base  uint64          // the hub hands over what comes after this one
-	whole bool            // and that is all there is
-	over  map[string]bool // steps that ended in the store ahead of the hub
+	next  uint64            // the number of the event to yield next
+	base  uint64            // the hub hands over what comes after this one
+	whole bool              // and that is all there is
+	over  map[string]uint64 // steps that ended in the store ahead of the hub, and with which event
 	queue *follower
 	yield func(tenon.Event, error) bool
 	ended bool // the caller has enough, or the run has no more
@@ -79,7 +79,7 @@ func (r *reader) catchUp() error {
 			if e.Kind == tenon.EventStarted {
 				delete(r.over, e.Step)
 			} else if e.Seq > r.base {
-				r.over[e.Step] = true
+				r.over[e.Step] = e.Seq
 			}
 			if !r.emit(e) {
 				return nil
@@ -152,11 +152,13 @@ func (r *reader) listen(changed <-chan struct{}) error {
 			case e.Kind == engine.EventWaiting && e.Seq == 0:
 				look = true
 			case e.Seq == 0:
-				if !r.over[e.Step] && !r.emit(e) {
+				if r.over[e.Step] == 0 && !r.emit(e) {
 					return nil
 				}
 			default:
-				delete(r.over, e.Step) // from here on the hub is in order
+				if e.Seq >= r.over[e.Step] {
+					delete(r.over, e.Step) // from here on the hub is in order
+				}
 				done = e.Kind == tenon.EventDone
 				look = look || e.Seq > r.next || done && e.Seq < r.next
 				if e.Seq == r.next && !r.emit(e) {

@@ -1,9 +1,11 @@
 package local
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/engine"
 )
 
 // Who follows a young run from its beginning gets all of it from the hub; later,
@@ -37,6 +39,40 @@ func TestFollowEarly(t *testing.T) {
 			items, _ := f.take()
 			if whole != tc.whole || len(items) != tc.queued || base != tc.base {
 				t.Errorf("whole %v, %d events, base %d; want %v, %d, %d", whole, len(items), base, tc.whole, tc.queued, tc.base)
+			}
+		})
+	}
+}
+
+// Who has read the end of a step in the store is not told once more, by the hub, what
+// the step said on the way: also not where its start comes through the hub as well.
+func TestFollowAhead(t *testing.T) {
+	for name, tt := range map[string]struct {
+		events []tenon.Event // of the hub, behind the store
+		want   string
+	}{
+		"the rest of a step": {[]tenon.Event{
+			{Kind: engine.LiveDelta, Step: "1"}, {Seq: 3, Kind: tenon.EventUnknown, Step: "1"}}, ""},
+		"all of it": {[]tenon.Event{
+			{Seq: 2, Kind: tenon.EventStarted, Step: "1"}, {Kind: engine.LiveDelta, Step: "1"}, {Seq: 3, Kind: tenon.EventUnknown, Step: "1"}}, ""},
+		"another attempt": {[]tenon.Event{
+			{Seq: 2, Kind: tenon.EventStarted, Step: "1"}, {Kind: engine.LiveDelta, Step: "1"}, {Seq: 3, Kind: tenon.EventUnknown, Step: "1"},
+			{Seq: 4, Kind: tenon.EventStarted, Step: "1"}, {Kind: engine.LiveDelta, Step: "1"}}, "started delta"},
+		"another step": {[]tenon.Event{
+			{Seq: 2, Kind: tenon.EventStarted, Step: "1"}, {Kind: engine.LiveDelta, Step: "2"}}, "delta"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			to := &topic{run: "r"}
+			queue, _, _ := to.follow(1)
+			var got []string
+			r := &reader{ctx: t.Context(), run: "r", next: 4, base: 1, over: map[string]uint64{"1": 3}, queue: queue,
+				yield: func(e tenon.Event, _ error) bool { got = append(got, e.Kind); return true }}
+			for _, e := range tt.events {
+				queue.push(item{event: e})
+			}
+			queue.look()
+			if err := r.listen(nil); err != nil || strings.Join(got, " ") != tt.want {
+				t.Errorf("told %q, want %q; %v", got, tt.want, err)
 			}
 		})
 	}
