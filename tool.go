@@ -3,6 +3,7 @@ package tenon
 import (
 	"context"
 	"encoding/json"
+	"slices"
 )
 
 // Tool describes one tool. Its identity is (Server, Remote); Name is only what
@@ -34,6 +35,11 @@ const (
 	KindWorkflow = "workflow" // a workflow file
 	KindFunction = "function" // a function of a Go program
 )
+
+// IsKind reports whether there is such a kind of tools; empty stands for [KindMCP].
+func IsKind(kind string) bool {
+	return kind == "" || slices.Contains([]string{KindMCP, KindHTTP, KindPrompt, KindAgent, KindWorkflow, KindFunction}, kind)
+}
 
 // KindName returns the tool's kind in a word.
 func (t *Tool) KindName() string {

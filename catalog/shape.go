@@ -202,6 +202,7 @@ func (c *shaper) run(t tenon.Tool) string {
 		name string
 		do   func() string
 	}{
+		{"kind", c.kind},
 		{"pins", c.pins},
 		{"filter", c.filter},
 		{"text", c.text},
@@ -238,6 +239,15 @@ func (c *shaper) run(t tenon.Tool) string {
 		})
 	}
 	return ""
+}
+
+// kind leaves out what is of no kind that there is.
+func (c *shaper) kind() string {
+	if tenon.IsKind(c.t.Kind) {
+		return ""
+	}
+	c.broken = true
+	return "Unknown tool type: " + tenon.Visible(c.t.Kind)
 }
 
 // step does one step and notes what it changed.

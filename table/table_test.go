@@ -44,13 +44,13 @@ func rows(tools ...*Tool) []Row {
 	return list
 }
 
-// write makes a table of tools in a temporary folder, or in accept.
+// write makes a table of tools, of any kind, in a temporary folder, or in accept.
 func write(t *testing.T, path string, o WriteOptions, list ...*Tool) string {
 	t.Helper()
 	if filepath.Base(path) == path {
 		path = filepath.Join(t.TempDir(), path)
 	}
-	if err := WriteTools(t.Context(), path, rows(list...), o); err != nil {
+	if err := writeTools(t.Context(), path, rows(list...), o); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -399,8 +399,17 @@ type Row struct {
 const ToolColumn = "Tools"
 
 // WriteTools makes a table of tools. Errors: invalid (a tool that the layout cannot
-// express, with its row), store.
+// express, or of a kind that is not known, with its row), store.
 func WriteTools(ctx context.Context, path string, rows []Row, o WriteOptions) error {
+	for i, r := range rows {
+		if r.Tool != nil && r.Tool.Kind != Workflow && r.Tool.Kind != MCP {
+			return invalid("%s: row %d ('%s'): Unknown tool type: %d", path, i, tenon.Visible(r.ID), r.Tool.Kind)
+		}
+	}
+	return writeTools(ctx, path, rows, o)
+}
+
+func writeTools(ctx context.Context, path string, rows []Row, o WriteOptions) error {
 	o, err := o.withDefaults()
 	if err != nil {
 		return err
