@@ -4,11 +4,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
 // testTables goes the way of a tool table with real servers: their tools as tables,
-// one table of them, an agent that gets it, its conversation.
+// one table of them, or of them and a workflow, an agent that gets it, its conversation.
 func (p *peers) testTables(t *testing.T) {
 	port := freePort(t)
 	background(t, []string{"PORT=" + port}, p.server(t, "server-everything", "streamableHttp")...)
@@ -43,5 +45,43 @@ func (p *peers) testTables(t *testing.T) {
 	}](t, s.OK(t, "tables", "show", "c.arrow", "-o", "json"))
 	if len(rows) != 5 || rows[2].Name != "get-sum" || !strings.Contains(rows[2].Content[0].Text, "42") || rows[3].Name != "read_graph" || rows[4].Role != "AI" {
 		t.Errorf("conversation: %+v", rows)
+	}
+
+	// A workflow beside them, in one column.
+	s.WriteFile(t, "report.yaml", `kind: workflow
+version: 1
+name: monthly_report
+description: Reports the sales of a city.
+parameters: {city: {type: string, description: City to report on}}
+steps:
+  - {id: sales, table: {rows: [{city: Rome, amount: 40}, {city: Oslo, amount: 1}, {city: Rome, amount: 2}]}}
+  - {id: sum, sql: "SELECT sum(amount) AS amount FROM sales WHERE city = :city", params: {city: params.city}}
+  - {id: said, template: "{{ params.city }} sold {{ steps.sum.rows[0].amount }}"}
+message: said
+`)
+	s.OK(t, "workflows", "pack", "report.yaml", "--table", "w.arrow")
+	s.OK(t, "tables", "concat", "everything.arrow", "w.arrow", "--out", "line.arrow")
+	s.OK(t, "tables", "check", "line.arrow")
+	line := s.WriteFile(t, "line.yaml", `steps:
+  - calls:
+      - {name: monthly_report, arguments: {city: Rome}}
+      - {name: get-sum, arguments: {a: 20, b: 22}}
+  - {expect: "42", text: Rome and the sum agree.}
+`)
+	s.OK(t, "run", "--yes", "--table", "line.arrow", "--model", "script:"+line, "--conversation", "line_c.arrow", "Do they agree?")
+	var got []string
+	for _, row := range clitest.Decode[[]struct {
+		Role, Name string
+		Content    []struct{ Text string }
+	}](t, s.OK(t, "tables", "show", "line_c.arrow", "-o", "json")) {
+		said := row.Role + " " + row.Name + ":"
+		for _, c := range row.Content {
+			said += " " + c.Text
+		}
+		got = append(got, said)
+	}
+	want := []string{"USER : Do they agree?", "AI :", "TOOL monthly_report: Rome sold 42", "TOOL get-sum: The sum of 20 and 22 is 42.", "AI : Rome and the sum agree."}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("conversation of the line (-want +got):\n%s", diff)
 	}
 }
