@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"os"
 
@@ -20,9 +19,9 @@ import (
 // gives it to the one tool column of the result, whatever the two are called. Tool
 // columns of any layout are written in the layout of o. What a table does not have
 // is missing in its rows. Equal row ids get _dup. Files of the file stores go with
-// the rows. Memory does not grow with the number of rows, but for a hash of
-// each row id where there are several tables. Errors: invalid (types clash, a tool cannot be
-// expressed), store, cancelled.
+// the rows. Memory does not grow with the number of rows, but for what tells
+// row ids apart where there are several tables: a bit for ids like Row0, Row1, a hash for
+// others. Errors: invalid (types clash, a tool cannot be expressed), store, cancelled.
 func Concat(ctx context.Context, path string, in []*Reader, o WriteOptions) (int64, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -61,15 +60,14 @@ type joined struct {
 	schema *arrow.Schema
 	meta   map[string]string
 	from   [][]int // table → column of the result → column of the table; -1: none
-	seen   map[uint64]struct{}
-	seed   maphash.Seed
+	seen   *rowIDs // nil: one table alone keeps its ids
 }
 
 // join plans: which columns there are and where they come from.
 func join(in []*Reader, o WriteOptions) (*joined, error) {
-	j := &joined{o: o, meta: map[string]string{}, seed: maphash.MakeSeed()}
+	j := &joined{o: o, meta: map[string]string{}}
 	if len(in) > 1 {
-		j.seen = map[uint64]struct{}{}
+		j.seen = newRowIDs()
 	}
 	type target struct {
 		field arrow.Field
@@ -188,14 +186,7 @@ func (j *joined) ids(r *Reader, rec arrow.RecordBatch, first int64) arrow.Array 
 	for i := range int(rec.NumRows()) {
 		id := r.id(rec, i, first)
 		if j.seen != nil {
-			for {
-				h := maphash.String(j.seed, id)
-				if _, ok := j.seen[h]; !ok {
-					j.seen[h] = struct{}{}
-					break
-				}
-				id += "_dup"
-			}
+			id = j.seen.unique(id)
 		}
 		b.Append(id)
 	}

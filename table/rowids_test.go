@@ -1,0 +1,60 @@
+package table
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// However ids come, they are told apart as a set of the whole texts would.
+func TestRowIDs(t *testing.T) {
+	upTo := func(n int) (list []string) {
+		for i := range n {
+			list = append(list, fmt.Sprintf("Row%d", i))
+		}
+		return list
+	}
+	mixed := append(upTo(300), upTo(300)...)
+	for i := range 300 {
+		mixed = append(mixed, fmt.Sprintf("Row%d_dup", i), fmt.Sprintf("Row%d_dup_dup", 299-i), fmt.Sprintf("Row0%d", i), fmt.Sprintf("Row+%d", i), "Row", "Row_dup", "", fmt.Sprintf("x%d", i))
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	rng.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
+	for _, c := range []struct {
+		name string
+		ids  []string
+	}{
+		{"in order, three times", append(append(upTo(1000), upTo(1000)...), upTo(200)...)},
+		{"before their word is there", append([]string{"Row70", "Row70_dup", "Row64"}, append(upTo(100), upTo(100)...)...)},
+		{"suffixes before there are any", []string{"Row0_dup_dup", "Row0_dup", "Row0", "Row0", "Row0", "Row0"}},
+		{"numbers that are none", []string{"Row01", "Row1", "Row+1", "Row-1", "Row", "Row1x", "Row999999999", "Row9999999999", "Row18446744073709551617", "Row1", "Row01", "Row"}},
+		{"shuffled", mixed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, seen := newRowIDs(), map[string]bool{}
+			for i, id := range c.ids {
+				want := id
+				for seen[want] {
+					want += "_dup"
+				}
+				seen[want] = true
+				if got := s.unique(id); got != want {
+					t.Fatalf("id %d, '%s': got '%s', want '%s'", i, id, got, want)
+				}
+			}
+		})
+	}
+}
+
+// The ids that most tables have take bits, not hashes.
+func TestRowIDsTakeBits(t *testing.T) {
+	s := newRowIDs()
+	for range 3 {
+		for i := range 10_000 {
+			s.unique(fmt.Sprintf("Row%d", i))
+		}
+	}
+	if len(s.hashes) > 0 || len(s.counted) != 3 || len(s.counted[2]) != 157 {
+		t.Errorf("%d hashes, %d lists of bits", len(s.hashes), len(s.counted))
+	}
+}
