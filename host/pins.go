@@ -90,6 +90,19 @@ func sameList(a, b []tenon.Tool) bool {
 
 func (h *Host) holdToPins(ctx context.Context, server string, tools []tenon.Tool) (map[string]string, error) {
 	key := h.pinKey(server)
+	own, err := h.serverDefinition(server)
+	if err != nil {
+		return nil, err
+	}
+	all := rawDigest(tools)
+	pin, err := h.store.Pin(ctx, key, "")
+	known := err == nil
+	switch {
+	case known && pin.Raw == all && pin.Digest == own.digest:
+		return nil, nil // byte for byte what it was
+	case !known && tenon.ErrorCode(err) != tenon.CodeNotFound:
+		return nil, err
+	}
 	kept, err := h.store.Pins(ctx, key)
 	if err != nil {
 		return nil, err
@@ -98,15 +111,7 @@ func (h *Host) holdToPins(ctx context.Context, server string, tools []tenon.Tool
 	for _, p := range kept {
 		byName[p.Remote] = p
 	}
-	own, err := h.serverDefinition(server)
-	if err != nil {
-		return nil, err
-	}
-	all := rawDigest(tools)
-	pin, known := byName[""]
-	if known && pin.Raw == all && pin.Digest == own.digest {
-		return nil, nil // byte for byte what it was
-	}
+	pin, known = byName[""]
 	defs, err := definitions(tools)
 	if err != nil {
 		return nil, err
@@ -217,13 +222,12 @@ func definitions(tools []tenon.Tool) ([]definition, error) {
 
 // define makes JSON canonical, without the order of lists that are sets.
 func define(remote string, raw json.RawMessage) (definition, error) {
-	canonical, err := policy.Canonical(raw)
+	v, err := policy.Decoded(raw)
 	if err != nil {
 		return definition{}, err
 	}
-	v := numbered(canonical)
 	sortSets(v, 0)
-	canonical = encode(v)
+	canonical := encode(v)
 	sum := sha256.Sum256(canonical)
 	return definition{remote: remote, json: canonical, digest: "sha256:" + hex.EncodeToString(sum[:])}, nil
 }

@@ -12,13 +12,23 @@ import (
 // sorted, no white space, strings escaped in one way. Numbers stay as they are
 // written, so that none loses a digit. Errors: invalid (it is not one JSON value).
 func Canonical(raw json.RawMessage) (json.RawMessage, error) {
+	v, err := Decoded(raw)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(v)
+}
+
+// Decoded reads one JSON value; numbers stay as they are written. What it returns is
+// canonical once it is encoded (see [Canonical]). Errors: invalid.
+func Decoded(raw json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	var v any
 	err := d.Decode(&v)
 	if err == nil {
 		if _, err = d.Token(); err == io.EOF {
-			return json.Marshal(v)
+			return v, nil
 		}
 	}
 	return nil, tenon.Errorf(tenon.CodeInvalid, "not one JSON value: %w", err)
