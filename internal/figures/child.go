@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strconv"
+	"strings"
 
 	"github.com/tenonhq/tenon/internal/figures/bench"
 	"github.com/tenonhq/tenon/internal/figures/floor"
@@ -15,7 +17,8 @@ import (
 // child is this program as one of its own child processes: "runner NAME" is the
 // client of a candidate, which starts "server NAME" as its child; "model TIME" is the model of P6; "spend COMMAND…"
 // runs a command and says what it used; "steps DIR" and "resume DIR" are measurements of
-// package durable, "waiting DIR", "idle-stdio DIR" and "idle-http DIR" those of P8.
+// package durable, "waiting DIR", "idle-stdio DIR" and "idle-http DIR" those of P8, and what
+// t2.go and t3.go name those of tables.
 func child(ctx context.Context, args []string) error {
 	if args[0] == "spend" {
 		return spendChild(args[1:], os.Stdout)
@@ -28,6 +31,8 @@ func child(ctx context.Context, args []string) error {
 		return runner(ctx, name)
 	case "server":
 		return server(ctx, name)
+	case concatChild, checkChild, groupChild, ingestChild:
+		return tableChild(ctx, what, name, os.Stdout)
 	case modelChild:
 		return serveModel(name)
 	default:
@@ -75,6 +80,13 @@ func dial(ctx context.Context, name string, command ...string) (bench.Peer, erro
 
 // server runs the server of a candidate until its stdin ends.
 func server(ctx context.Context, name string) error {
+	if n, ok := strings.CutPrefix(name, tableServer); ok {
+		tools, err := strconv.Atoi(n)
+		if err != nil {
+			return err
+		}
+		return serveList(ctx, tools)
+	}
 	switch name {
 	case rawPipe:
 		return floor.ServeRawPipe(os.Stdin, os.Stdout)
@@ -87,7 +99,7 @@ func server(ctx context.Context, name string) error {
 	case ours2025, ours2026:
 		return serveOursHTTP()
 	case listServer:
-		return serveList(ctx)
+		return serveList(ctx, listTools)
 	case listPipe:
 		return serveListPipe(os.Stdin, os.Stdout)
 	case minHTTP:

@@ -57,7 +57,7 @@ func saveDocuments(dir string, measured []figure) error {
 	if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, "figures.md"), []byte(table(all)), 0o644)
+	return os.WriteFile(filepath.Join(dir, "figures.md"), []byte(document(all)), 0o644)
 }
 
 // merge returns the rows of old with those of measured in their place, in the
@@ -98,8 +98,8 @@ func compareBools(a, b bool) int {
 	return 1
 }
 
-// table returns docs/figures.md.
-func table(all []figure) string {
+// document returns docs/figures.md.
+func document(all []figure) string {
 	var b strings.Builder
 	b.WriteString(`# Figures
 

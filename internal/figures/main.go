@@ -42,6 +42,10 @@ func measures() []measure {
 		{"HD-SC-002", measureSC002},
 		{"P13", measureP13},
 		{"WB", measureWB},
+		{"T1", measureT1},
+		{"T2", measureT2},
+		{"T3", measureT3},
+		{"T4", measureT4},
 	}
 }
 

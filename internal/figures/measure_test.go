@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,6 +85,51 @@ func TestRounds(t *testing.T) {
 		}
 		if list, bare, err := listRound(t.Context(), s.exe); err != nil || list <= 0 || bare <= 0 {
 			t.Errorf("%v, %v, %v", list, bare, err)
+		}
+	})
+	t.Run("tool table", func(t *testing.T) {
+		list, write, err := s.toolTable(t.TempDir(), 50)
+		if err != nil || list <= 0 || write <= 0 {
+			t.Errorf("%v, %v, %v", list, write, err)
+		}
+		if bare, err := bareList(t.Context(), s.exe, 50); err != nil || bare <= 0 {
+			t.Errorf("%v, %v", bare, err)
+		}
+	})
+	t.Run("rows", func(t *testing.T) {
+		const rows = 1000
+		if err := makeToolTables(t.Context(), s.rowsDir(rows), rows); err != nil {
+			t.Fatal(err)
+		}
+		for _, what := range []string{concatChild, checkChild} {
+			var out strings.Builder
+			if err := tableChild(t.Context(), what, s.rowsDir(rows), &out); err != nil || out.String() != "1000\n" {
+				t.Errorf("%s: %q, %v", what, &out, err)
+			}
+		}
+		if runtime.GOOS == "linux" {
+			if concat, check, err := s.tablePeaks(rows); err != nil || concat <= 0 || check <= 0 {
+				t.Errorf("%v, %v, %v", concat, check, err)
+			}
+		}
+	})
+	t.Run("sql", func(t *testing.T) {
+		if runtime.GOOS != "linux" {
+			t.Skip("what a process uses is measured on Linux only")
+		}
+		const rows = 3000
+		f, err := s.salesOf(rows)
+		if errors.Is(err, exec.ErrNotFound) {
+			t.Skip(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ours, theirs, err := s.groupRound(f); err != nil || ours.Wall <= 0 || theirs.Wall <= 0 || strings.TrimSpace(ours.Out) != "1000" {
+			t.Errorf("%+v, %+v, %v", ours, theirs, err)
+		}
+		if ours, theirs, err := s.ingestRound(f); err != nil || ours.Wall <= 0 || theirs.Wall <= 0 {
+			t.Errorf("%+v, %+v, %v", ours, theirs, err)
 		}
 	})
 	t.Run("chat", func(t *testing.T) {

@@ -165,10 +165,10 @@ func listRound(ctx context.Context, exe string) (mine, bare float64, err error) 
 	return median(tookOurs), median(tookBare), nil
 }
 
-// listDefinitions are the tools that are listed.
-func listDefinitions() []mcp.ServerTool {
-	list := make([]mcp.ServerTool, listTools)
-	for i, t := range someTools(0, listTools) {
+// listDefinitions are so many tools that are listed.
+func listDefinitions(n int) []mcp.ServerTool {
+	list := make([]mcp.ServerTool, n)
+	for i, t := range someTools(0, n) {
 		list[i].Definition, _ = json.Marshal(struct { // texts always encode
 			Name        string          `json:"name"`
 			Description string          `json:"description"`
@@ -181,15 +181,15 @@ func listDefinitions() []mcp.ServerTool {
 // listReply is what is sent for a list: the answer of our server.
 func listReply() []byte {
 	definitions := make([][]byte, listTools)
-	for i, t := range listDefinitions() {
+	for i, t := range listDefinitions(listTools) {
 		definitions[i] = t.Definition
 	}
 	return append(append([]byte(`{"jsonrpc":"2.0","id":1,"result":{"tools":[`), bytes.Join(definitions, []byte{','})...), "]}}\n"...)
 }
 
-// serveList is our server with the tools, over stdin and stdout.
-func serveList(ctx context.Context) error {
-	s, err := mcp.NewServer(mcp.ServerConfig{Name: "figures", Version: "1", Tools: listDefinitions()})
+// serveList is our server with so many tools, over stdin and stdout.
+func serveList(ctx context.Context, n int) error {
+	s, err := mcp.NewServer(mcp.ServerConfig{Name: "figures", Version: "1", Tools: listDefinitions(n)})
 	if err != nil {
 		return err
 	}
