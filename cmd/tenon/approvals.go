@@ -111,7 +111,7 @@ func (a *app) approve(ctx context.Context, id string, r agent.Ruling) (err error
 	if !mine {
 		return tenon.Errorf(tenon.CodeConflict, "%s", a.winner(won))
 	}
-	next := "go on with: tenon runs resume " + p.Run
+	next := "go on with: " + a.again("runs resume", p.Run)
 	if served, err := h.Claimed(serveClaim); err == nil && served {
 		next = "tenon serve goes on with run " + p.Run
 	}

@@ -60,7 +60,7 @@ func (a *app) detach(ctx context.Context, q *asking, key, text string) (err erro
 		return err
 	}
 	a.problems(farProblems(got.Problems))
-	a.hint("see it with: tenon runs follow %s", got.Run.ID)
+	a.hint("see it with: %s", a.again("runs follow", got.Run.ID))
 	if a.isJSON() {
 		return a.printJSON(started{got.Run.ID, got.Run.Session, got.Run.State})
 	}

@@ -64,7 +64,7 @@ func (a *app) drive(ctx context.Context, h desk, run tenon.Run, after uint64, ye
 		}
 		f.asks.end()
 		if s, ends := endedBy(ctx); ends && f.done == nil {
-			return s.stopped("; go on with: tenon runs resume " + run.ID)
+			return s.stopped("; go on with: " + a.again("runs resume", run.ID))
 		}
 		if err != nil {
 			a.unfinished(work, h, run.ID)
@@ -103,10 +103,10 @@ func (a *app) unfinished(ctx context.Context, h desk, run string) {
 	}
 	row, err := h.RunRow(ctx, run)
 	if err == nil && row.State.Ended() {
-		a.note("the run has ended (%s); it is shown by: tenon runs show %s", row.State, run)
+		a.note("the run has ended (%s); it is shown by: %s", row.State, a.again("runs show", run))
 		return
 	}
-	a.note("go on with: tenon runs resume %s", run)
+	a.note("go on with: %s", a.again("runs resume", run))
 }
 
 // lastWords is how long a run is waited for whose end cannot be shown.
@@ -154,7 +154,7 @@ func (a *app) ended(ctx context.Context, h desk, run tenon.Run, f *follower) err
 	}
 	switch {
 	case report.State == tenon.RunFailed:
-		defer a.hint("resume with: tenon runs resume %s", run.ID)
+		defer a.hint("resume with: %s", a.again("runs resume", run.ID))
 	case report.State == tenon.RunCompleted && sums:
 		a.summary(report)
 	}
@@ -206,7 +206,7 @@ func (a *app) rests(ctx context.Context, h desk, run tenon.Run) error {
 	if err != nil {
 		return err
 	}
-	a.note("  then go on:  tenon runs resume %s", run.ID)
+	a.note("  then go on:  %s", a.again("runs resume", run.ID))
 	err = reported{tenon.Errorf(tenon.CodeWaiting, "approval required: run %s waits for %s", run.ID, plural(n, "decision"))}
 	switch a.format {
 	case formatJSON:
@@ -241,16 +241,16 @@ func (a *app) tellWaiting(run, step string, asked agent.Asking) {
 	switch asked.Kind {
 	case agent.AskLimit:
 		a.note("%s", safeLine(asked.Reason))
-		a.note("  decide with: tenon approvals allow %s   (or deny)", id)
+		a.note("  decide with: %s   (or deny)", a.again("approvals allow", id))
 	case agent.AskSampling:
 		a.note("sampling: %s asks for an answer of the model: %s", tool, wanted(asked.Requests))
-		a.note("  decide with: tenon approvals allow %s   (or deny)", id)
+		a.note("  decide with: %s   (or deny)", a.again("approvals allow", id))
 	case agent.AskInput:
 		a.note("input required: %s asks for %s", tool, wanted(asked.Requests))
-		a.note("  answer with: tenon approvals allow %s --args '{…}'   (or deny)", id)
+		a.note("  answer with: %s   (or deny)", a.again("approvals allow", id, "--args '{…}'"))
 	default:
 		a.note("approval required: %s %s", tool, shorten(safeLine(string(asked.Arguments)), argsShown))
-		a.note("  decide with: tenon approvals allow %s   (or deny)", id)
+		a.note("  decide with: %s   (or deny)", a.again("approvals allow", id))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"text/tabwriter"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/tenonhq/tenon"
@@ -22,6 +23,27 @@ const (
 	formatJSON  = "json"
 	formatJSONL = "jsonl"
 )
+
+// again is a command of tenon to type next. It works on the same project, store or
+// other tenon as this one, wherever the flags said so.
+func (a *app) again(words ...string) string {
+	for _, f := range []struct{ flag, value string }{{"-c", a.config}, {"--home", a.home}, {"--remote", a.remote}, {"--token-file", a.tokenFile}} {
+		if f.value != "" && f.value != "-" {
+			words = append(words, f.flag, shellWord(f.value))
+		}
+	}
+	return "tenon " + strings.Join(words, " ")
+}
+
+// shellWord quotes a word for a shell where it has to be.
+func shellWord(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-:@%+=,", r)
+	}) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
 
 func (a *app) isJSON() bool { return a.format == formatJSON || a.format == formatJSONL }
 

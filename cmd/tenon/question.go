@@ -178,7 +178,7 @@ func (q *questions) one(ctx context.Context, at askedAt) error {
 			q.a.note("the question has ended without you")
 			return nil
 		case errors.Is(err, errUndecided):
-			q.a.note("the question stays open; answer with: tenon approvals allow %s", at.run+"/"+at.step)
+			q.a.note("the question stays open; answer with: %s", q.a.again("approvals allow", at.run+"/"+at.step))
 			return nil
 		}
 		return err

@@ -81,7 +81,7 @@ func (a *app) showRun(run tenon.Run, r agent.Report, steps []agent.StepRecord, b
 	b.WriteByte('\n')
 	a.steps(&b, steps, r.ToolCalls, bars)
 	for _, w := range r.Waiting {
-		fmt.Fprintf(&b, "%s\n", safeLine("waits for a decision: tenon approvals allow "+run.ID+"/"+w.Step))
+		fmt.Fprintf(&b, "%s\n", safeLine("waits for a decision: "+a.again("approvals allow", run.ID+"/"+w.Step)))
 	}
 	switch {
 	case r.Error != nil:

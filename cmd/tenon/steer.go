@@ -73,9 +73,9 @@ func (a *app) steer(ctx context.Context, h desk, run tenon.Run, text string) err
 	switch {
 	case run.State.Ended() || owned:
 	case run.State == tenon.RunInputRequired:
-		next = "the run waits for a decision: tenon approvals list"
+		next = "the run waits for a decision: " + a.again("approvals list")
 	default:
-		next = "nobody works on the run; go on with: tenon runs resume " + run.ID
+		next = "nobody works on the run; go on with: " + a.again("runs resume", run.ID)
 	}
 	return a.did(map[string]any{"run": run.ID, "seq": e.Seq, "owned": owned, "state": run.State}, "run %s has the message; %s", run.ID, next)
 }

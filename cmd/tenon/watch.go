@@ -78,7 +78,7 @@ func (a *app) watchHere(ctx context.Context, h *host.Host, run tenon.Run) error 
 		err = f.follow(watching, h, run.ID)
 	}
 	if f.done == nil && ctx.Err() == nil && errors.Is(context.Cause(watching), errAbandoned) {
-		return tenon.Errorf(tenon.CodeConflict, "run %s is under way and nobody works on it; go on with: tenon runs resume %s, or start tenon serve", run.ID, run.ID)
+		return tenon.Errorf(tenon.CodeConflict, "run %s is under way and nobody works on it; go on with: %s, or start tenon serve", run.ID, a.again("runs resume", run.ID))
 	}
 	return a.watched(ctx, h, run, f, err)
 }
@@ -91,7 +91,7 @@ func (a *app) watched(ctx context.Context, h desk, run tenon.Run, f *follower, e
 	case ctx.Err() != nil:
 		var s signalled
 		errors.As(context.Cause(ctx), &s)
-		return s.stopped("; the run goes on, see: tenon runs follow " + run.ID)
+		return s.stopped("; the run goes on, see: " + a.again("runs follow", run.ID))
 	case len(f.waiting) > 0:
 		return a.rests(ctx, h, run)
 	}

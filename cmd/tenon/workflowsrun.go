@@ -236,7 +236,7 @@ func (a *app) flowEnded(ctx context.Context, h *host.Host, run string) error {
 		a.note("what its steps got is kept in %s", r.Folder)
 	}
 	if report.State == tenon.RunFailed && r.Run.Caller == "" {
-		defer a.hint("resume with: tenon runs resume %s", r.Run.ID)
+		defer a.hint("resume with: %s", a.again("runs resume", r.Run.ID))
 	}
 	if a.isJSON() {
 		out := workflowJSON{Run: r.Run.ID, State: r.Run.State, Message: r.Message, Outputs: r.Outputs, Folder: r.Folder, Error: r.Err,
