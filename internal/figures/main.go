@@ -41,6 +41,7 @@ func measures() []measure {
 		{"TG-7", measureTG7},
 		{"HD-SC-002", measureSC002},
 		{"P13", measureP13},
+		{"WF", measureFlow},
 		{"WB", measureWB},
 		{"T1", measureT1},
 		{"T2", measureT2},

@@ -42,6 +42,17 @@ func TestRounds(t *testing.T) {
 		t.Skip("takes seconds")
 	}
 	s := testSession(t)
+	t.Run("flow", func(t *testing.T) {
+		if err := measureFlow(s); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range s.measured[len(s.measured)-3:] {
+			if f.Value <= 0 {
+				t.Errorf("%+v", f)
+			}
+			t.Logf("%s %v", f.ID, f.Value)
+		}
+	})
 	t.Run("contest", func(t *testing.T) {
 		raw := s.self(rawPipe)
 		raw.single = true

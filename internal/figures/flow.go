@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/figures/durable"
+)
+
+// What measureFlow has in each round: runs in turns, each of so many steps.
+const (
+	flowSteps = 100
+	flowRuns  = 5
+)
+
+// noTool is a tool that does nothing, with a result as large as that of an engine's step.
+type noTool struct{}
+
+// Tools implements [tenon.Toolset].
+func (noTool) Tools(context.Context) ([]tenon.Tool, error) {
+	yes := true
+	return []tenon.Tool{{Remote: "nothing", Description: "Does nothing.", Input: json.RawMessage(`{"type":"object"}`), Annotations: tenon.Annotations{ReadOnly: &yes}}}, nil
+}
+
+// Call implements [tenon.Toolset].
+func (noTool) Call(context.Context, tenon.Call) (*tenon.Result, error) {
+	return &tenon.Result{Content: []tenon.Content{tenon.Text(strings.Repeat("x", durable.ResultSize))}}, nil
+}
+
+// measureFlow measures a workflow of calls that do nothing, one after the other, under
+// all rules and on a real host with its journal in a file, against as many steps of the
+// engine alone. A step without an effect, such as a text, is stored with the next one:
+// it would be no step of the engine.
+func measureFlow(s *session) error {
+	var values, ours, alone []float64
+	for range s.rounds {
+		dir, err := os.MkdirTemp(s.tmp, "flow-")
+		if err != nil {
+			return err
+		}
+		flow, err := s.flowRuns(filepath.Join(dir, "flow"))
+		if err != nil {
+			return err
+		}
+		engine, err := durable.Chain(s.ctx, filepath.Join(dir, "engine"), flowSteps, flowRuns+1)
+		if err != nil {
+			return err
+		}
+		f, e := middle(flow), middle(engine)
+		values, ours, alone = append(values, f/e), append(ours, f), append(alone, e)
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
+	s.add("WF.steps", "a workflow of 100 steps that do nothing, against 100 steps of the engine alone", "ratio", values)
+	s.add("WF.steps.ours", "a workflow of 100 steps that do nothing", "ms", ours)
+	s.add("WF.steps.engine", "100 steps of the engine alone, started and ended", "ms", alone)
+	return nil
+}
+
+// middle is the median in milliseconds of all but the first, which opens what is opened
+// once.
+func middle(took []time.Duration) float64 {
+	var ms []float64
+	for _, d := range took[1:] {
+		ms = append(ms, d.Seconds()*1e3)
+	}
+	return median(ms)
+}
+
+// flowRuns runs the workflow and returns what each run took.
+func (s *session) flowRuns(dir string) (took []time.Duration, err error) {
+	var text strings.Builder
+	text.WriteString("kind: workflow\nversion: 1\nname: idle\ndescription: Does nothing.\nsteps:\n  - {id: s0, tool: nothing, server: idle}\n")
+	for i := 1; i < flowSteps; i++ {
+		fmt.Fprintf(&text, "  - {id: s%d, tool: nothing, server: idle, after: [s%d]}\n", i, i-1)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, "idle.yaml")
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		return nil, err
+	}
+	w, pack, err := config.ReadWorkflow(path)
+	if err != nil {
+		return nil, err
+	}
+	h, err := host.Open(s.ctx, host.Config{Home: dir, Toolsets: map[string]tenon.Toolset{"idle": noTool{}}})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, h.Close()) }()
+	for range flowRuns + 1 {
+		begun := time.Now()
+		run, err := h.StartWorkflow(s.ctx, host.WorkflowCall{Workflow: host.Workflow{Workflow: w, Pack: pack}})
+		if err != nil {
+			return nil, err
+		}
+		results, done := 0, false
+		for e, err := range h.Events(s.ctx, run.ID, 0) {
+			if err != nil {
+				return nil, err
+			}
+			if e.Kind == agent.EventResult {
+				results++
+			}
+			done = e.Kind == tenon.EventDone
+		}
+		took = append(took, time.Since(begun))
+		if results != flowSteps || !done {
+			return nil, fmt.Errorf("the workflow made %d steps of %d", results, flowSteps)
+		}
+	}
+	return took, nil
+}
