@@ -48,7 +48,7 @@ func (s *State) Foreign() *State {
 	out.messages, out.history = plain(s.Messages()), plain(s.History())
 	out.grants, out.calls, out.steer, out.state = nil, nil, nil, ""
 	out.tables, out.toldData = nil, false // they lie in another store
-	out.known, out.knownAt = 0, 0 // another model may count otherwise
+	out.known, out.knownAt = 0, 0         // another model may count otherwise
 	return &out
 }
 

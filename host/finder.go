@@ -52,7 +52,9 @@ func (finder) Call(_ context.Context, c tenon.Call) (*tenon.Result, error) {
 
 // isOwn reports whether a server is one of tenon's own, whose tools are offered only
 // where there is a use for them.
-func isOwn(server string) bool { return server == artifactServer || server == finderServer || server == dataServer }
+func isOwn(server string) bool {
+	return server == artifactServer || server == finderServer || server == dataServer
+}
 
 // hasNoTools reports whether there is nobody who could offer a tool.
 func (h *Host) hasNoTools() bool {

@@ -143,7 +143,9 @@ func (j *joined) copy(ctx context.Context, w *writer, r *Reader, n int) error {
 			return err
 		}
 		cols := make([]arrow.Array, j.schema.NumFields())
-		cols[0] = j.ids(r, rec, first)
+		if cols[0], err = j.ids(r, rec, first); err != nil {
+			return err
+		}
 		for k := 1; k < len(cols); k++ {
 			f := j.schema.Field(k)
 			at := -1
@@ -181,16 +183,20 @@ func (j *joined) copy(ctx context.Context, w *writer, r *Reader, n int) error {
 }
 
 // ids makes the row ids of a batch.
-func (j *joined) ids(r *Reader, rec arrow.RecordBatch, first int64) arrow.Array {
+func (j *joined) ids(r *Reader, rec arrow.RecordBatch, first int64) (arrow.Array, error) {
 	b := array.NewStringBuilder(memory.DefaultAllocator)
 	for i := range int(rec.NumRows()) {
 		id := r.id(rec, i, first)
 		if j.seen != nil {
-			id = j.seen.unique(id)
+			tellable, ok := j.seen.unique(id)
+			if !ok {
+				return nil, invalid("%s: row %d: %d rows are called '%.100s' already; give rows ids of their own", r.name, first+int64(i), maxDups, tenon.Visible(id))
+			}
+			id = tellable
 		}
 		b.Append(id)
 	}
-	return b.NewArray()
+	return b.NewArray(), nil
 }
 
 // tools copies the cells of a tool column. Those of the layout that is written stay

@@ -24,12 +24,20 @@ func newRowIDs() *rowIDs {
 	return &rowIDs{hashes: map[uint64]struct{}{}, seed: maphash.MakeSeed()}
 }
 
-// unique adds an id, with as many suffixes as it takes to be a new one.
-func (s *rowIDs) unique(id string) string {
-	for !s.add(id) {
+// maxDups is how many suffixes an id may need: each is tried, and all of them are
+// written.
+const maxDups = 1000
+
+// unique adds an id, with as many suffixes as it takes to be a new one. It reports
+// whether that many are allowed.
+func (s *rowIDs) unique(id string) (string, bool) {
+	for range maxDups {
+		if s.add(id) {
+			return id, true
+		}
 		id += dupSuffix
 	}
-	return id
+	return "", false
 }
 
 // add adds an id and reports whether it is new.

@@ -38,7 +38,7 @@ func TestRowIDs(t *testing.T) {
 					want += "_dup"
 				}
 				seen[want] = true
-				if got := s.unique(id); got != want {
+				if got, ok := s.unique(id); got != want || !ok {
 					t.Fatalf("id %d, '%s': got '%s', want '%s'", i, id, got, want)
 				}
 			}
@@ -56,5 +56,17 @@ func TestRowIDsTakeBits(t *testing.T) {
 	}
 	if len(s.hashes) > 0 || len(s.counted) != 3 || len(s.counted[2]) != 157 {
 		t.Errorf("%d hashes, %d lists of bits", len(s.hashes), len(s.counted))
+	}
+}
+
+// Many rows of one name are refused before they take for ever.
+func TestRowIDsOfOneName(t *testing.T) {
+	for _, id := range []string{"x", "Row0"} {
+		s := newRowIDs()
+		for n := range maxDups + 1 {
+			if _, ok := s.unique(id); ok != (n < maxDups) {
+				t.Fatalf("'%s', row %d: %v", id, n, ok)
+			}
+		}
 	}
 }
