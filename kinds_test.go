@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// TestKN60_OnePlaceDecidesByKind reads the sources: outside of package table, which
+// Test_KN60_OnePlaceDecidesByKind reads the sources: outside of package table, which
 // reads and writes kinds as numbers, exactly one switch has the kinds of tools for its
 // cases.
-func TestKN60_OnePlaceDecidesByKind(t *testing.T) {
+func Test_KN60_OnePlaceDecidesByKind(t *testing.T) {
 	kinds := map[string]bool{"KindMCP": true, "KindHTTP": true, "KindPrompt": true, "KindAgent": true, "KindWorkflow": true, "KindFunction": true}
 	var found []string
 	for _, p := range packages(t) {

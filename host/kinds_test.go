@@ -22,9 +22,9 @@ import (
 	"github.com/tenonhq/tenon/table"
 )
 
-// TestKN2_OneInterface has a workflow, a tool of an MCP server, a request and a function
+// Test_KN2_OneInterface has a workflow, a tool of an MCP server, a request and a function
 // of the program report their kinds and be called alike.
-func TestKN2_OneInterface(t *testing.T) {
+func Test_KN2_OneInterface(t *testing.T) {
 	url := servedTools(t, mcp.ServerConfig{Name: "x", Version: "1", Tools: []mcp.ServerTool{{
 		Definition: json.RawMessage(`{"name":"remote","description":"Says hello","inputSchema":{"type":"object","properties":{"who":{"type":"string"}}}}`),
 		Call: func(context.Context, *mcp.ToolRequest) (json.RawMessage, error) {
@@ -99,9 +99,9 @@ func (strange) Tools(context.Context) ([]tenon.Tool, error) {
 
 func (strange) Call(context.Context, tenon.Call) (*tenon.Result, error) { panic("it is not offered") }
 
-// TestKN23_ModelForm holds what a model is told of a tool of each kind to a golden. A
+// Test_KN23_ModelForm holds what a model is told of a tool of each kind to a golden. A
 // kind that is not known is an error, for the model and in a table.
-func TestKN23_ModelForm(t *testing.T) {
+func Test_KN23_ModelForm(t *testing.T) {
 	url := servedTools(t, mcp.ServerConfig{Name: "x", Version: "1", Tools: []mcp.ServerTool{{
 		Definition: json.RawMessage(`{"name":"remote","description":"Says hello","inputSchema":{"type":"object","properties":{"who":{"type":"string"}}}}`)}}})
 	var got strings.Builder
