@@ -98,6 +98,10 @@ func TestGracefulStop(t *testing.T) {
 			})
 		}
 		time.Sleep(time.Duration(5+n%20*3) * time.Millisecond)
+		begun := func() int { mu.Lock(); defer mu.Unlock(); return len(told) }
+		for end := time.Now().Add(time.Minute); begun() <= n && time.Now().Before(end); { // a busy machine takes longer
+			time.Sleep(time.Millisecond)
+		}
 		stopped := time.Now()
 		leave(httpapi.ErrStopping)
 		end, cancel := context.WithTimeout(context.Background(), 10*time.Second)

@@ -277,7 +277,7 @@ func TestCalls(t *testing.T) {
 			s := started(t, cfg, Options{})
 			var wg sync.WaitGroup
 			for range 3 {
-				wg.Go(func() { text(t, s, "slow", `{"ms":100,"steps":1}`) })
+				wg.Go(func() { text(t, s, "slow", `{"ms":400,"steps":1}`) })
 			}
 			wg.Wait()
 			if n := readStats(t, stats).MaxInFlight; (n == 1) != (parallel != nil) {
@@ -294,12 +294,21 @@ func TestCalls(t *testing.T) {
 		if tenon.ErrorCode(err) != tenon.CodeTimeout || !strings.HasPrefix(err.Error(), "tool 'slow' of server 't' timed out after 100ms") {
 			t.Error(err)
 		}
-		if got := text(t, s, "add", `{"a":2,"b":3}`); got != "5" { // the server goes on
-			t.Error(got)
+		late := 0                    // on a busy machine the limit is short for any call
+		for got := ""; got != "5"; { // the server goes on
+			r, err := s.Call(t.Context(), tenon.Call{Tool: "add", Arguments: json.RawMessage(`{"a":2,"b":3}`)})
+			switch {
+			case err == nil && r.Text() != "5", err != nil && tenon.ErrorCode(err) != tenon.CodeTimeout, late > 1000:
+				t.Fatal(r, err)
+			case err == nil:
+				got = r.Text()
+			default:
+				late++
+			}
 		}
 		_ = s.Close()
-		if n := readStats(t, stats).Cancelled; n != 1 {
-			t.Errorf("%d cancelled", n)
+		if n := readStats(t, stats).Cancelled; n < 1 || n > 1+late {
+			t.Errorf("%d cancelled, and %d late", n, late)
 		}
 	})
 	t.Run("HD-US5.3 an error of the protocol", func(t *testing.T) {
