@@ -95,6 +95,8 @@ type Peer struct {
 	bad                    atomic.Int64 // unreadable messages in a row
 	skips                  skips
 
+	pendings sync.Pool // of *pending; the peer's own, since a channel may belong to a bubble of synctest
+
 	mu      sync.Mutex
 	open    map[int64]*pending
 	inbound map[string]context.CancelFunc
@@ -115,8 +117,6 @@ type answer struct {
 	result []byte
 	err    error
 }
-
-var pendings = sync.Pool{New: func() any { return &pending{answer: make(chan answer, 1)} }}
 
 // New returns a peer on the stream. Unless the stream is an [Exchanger], Run
 // must be called for anything to come in.
@@ -212,7 +212,10 @@ func (p *Peer) fail(cause error) {
 // *SizeError, one that wraps [ErrSyntax] for an unreadable answer, or the
 // context's.
 func (p *Peer) Call(ctx context.Context, m Outgoing) ([]byte, error) {
-	w := pendings.Get().(*pending)
+	w, _ := p.pendings.Get().(*pending)
+	if w == nil {
+		w = &pending{answer: make(chan answer, 1)}
+	}
 	p.mu.Lock()
 	if p.err != nil {
 		err := p.err
@@ -238,7 +241,7 @@ func (p *Peer) Call(ctx context.Context, m Outgoing) ([]byte, error) {
 	}
 	select {
 	case a := <-w.answer:
-		pendings.Put(w)
+		p.pendings.Put(w)
 		return a.result, a.err
 	case <-ctx.Done():
 		if p.forget(m.ID, w) && p.cfg.Abandoned != nil {
@@ -263,7 +266,7 @@ func (p *Peer) exchange(ctx context.Context, x Exchanger, m Outgoing, w *pending
 	})
 	select {
 	case a := <-w.answer:
-		pendings.Put(w)
+		p.pendings.Put(w)
 		return a.result, a.err
 	default:
 	}

@@ -366,11 +366,10 @@ func (a *app) printResult(name string, r *tenon.Result) error {
 				a.hint("%s", contentNote(c))
 			}
 		}
-		text := strings.Join(said, "\n")
-		if nice, ok := indented(text, r.Structured); ok {
-			text = nice
+		if nice, ok := indented(said, r.Structured); ok {
+			return a.printText(nice)
 		}
-		return a.printText(text)
+		return a.printText(strings.Join(said, "\n"))
 	case formatJSONL:
 		raw, err := encodeJSON(r)
 		if err != nil {
@@ -396,14 +395,14 @@ func (a *app) printResult(name string, r *tenon.Result) error {
 	return reported{failed}
 }
 
-// indented returns structured content for a person, unless the text beside it says it in
-// another way. Numbers keep their digits.
-func indented(text string, structured json.RawMessage) (string, bool) {
+// indented returns structured content for a person, unless the texts beside it say it in
+// another way, of which an empty one is one, too. Numbers keep their digits.
+func indented(texts []string, structured json.RawMessage) (string, bool) {
 	var nice, one, other bytes.Buffer
 	if len(structured) == 0 || json.Indent(&nice, structured, "", "  ") != nil {
 		return "", false
 	}
-	same := text == "" || json.Compact(&one, []byte(text)) == nil && json.Compact(&other, structured) == nil && bytes.Equal(one.Bytes(), other.Bytes())
+	same := len(texts) == 0 || json.Compact(&one, []byte(strings.Join(texts, "\n"))) == nil && json.Compact(&other, structured) == nil && bytes.Equal(one.Bytes(), other.Bytes())
 	return nice.String(), same
 }
 
