@@ -141,10 +141,9 @@ func (d *driver) halt(err error) {
 		d.e.c.Logger.Error("a run was given up; it can be resumed", "run", d.id, "error", err)
 	}
 	d.e.mu.Lock()
-	d.e.halted.put(d.id, err)
+	d.e.halted.put(d.id, err) // followers look there, since the next owner may be at work already
 	d.e.mu.Unlock()
 	d.e.drop(d)
-	d.topic.fail(err)
 }
 
 // loop returns nil after the run was put down in good order.

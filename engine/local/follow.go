@@ -143,12 +143,10 @@ func (r *reader) listen(changed <-chan struct{}) error {
 			r.ended = true
 			return nil
 		}
-		items, look := r.queue.take()
+		events, look := r.queue.take()
 		done := false
-		for _, i := range items {
-			switch e := i.event; {
-			case i.err != nil:
-				return i.err
+		for _, e := range events {
+			switch {
 			case e.Kind == engine.EventWaiting && e.Seq == 0:
 				look = true
 			case e.Seq == 0:

@@ -51,13 +51,8 @@ type partial struct {
 type follower struct {
 	wake   chan struct{} // room for one
 	mu     sync.Mutex
-	queue  []item
+	queue  []tenon.Event
 	lagged bool // look at the store: events were dropped, or the owner changed
-}
-
-type item struct {
-	event tenon.Event
-	err   error
 }
 
 func (h *hub) join(run string) *topic {
@@ -95,7 +90,7 @@ func (t *topic) follow(after uint64) (f *follower, base uint64, whole bool) {
 	if kept := uint64(len(t.early)); after < kept {
 		base, whole = after, true
 		for _, e := range t.early[after:] {
-			f.push(item{event: e})
+			f.push(e)
 		}
 	}
 	if t.followers == nil {
@@ -105,7 +100,7 @@ func (t *topic) follow(after uint64) (f *follower, base uint64, whole bool) {
 	for _, p := range t.partial {
 		p.fold()
 		for _, e := range p.deltas {
-			f.push(item{event: e})
+			f.push(e)
 		}
 	}
 	return f, base, whole
@@ -134,7 +129,7 @@ func (t *topic) publish(events ...tenon.Event) {
 			delete(t.partial, e.Step)
 		}
 		for f := range t.followers {
-			f.push(item{event: e})
+			f.push(e)
 		}
 	}
 }
@@ -167,16 +162,7 @@ func (t *topic) live(e tenon.Event) {
 		p.add(e)
 	}
 	for f := range t.followers {
-		f.push(item{event: e})
-	}
-}
-
-// fail ends the followers with an error.
-func (t *topic) fail(err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for f := range t.followers {
-		f.push(item{err: err})
+		f.push(e)
 	}
 }
 
@@ -232,16 +218,16 @@ func (p *partial) fold() {
 	}
 }
 
-func (f *follower) push(i item) {
+func (f *follower) push(e tenon.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.queue) >= maxQueue && i.err == nil {
-		if i.event.Seq == 0 && i.event.Kind != engine.EventWaiting {
+	if len(f.queue) >= maxQueue {
+		if e.Seq == 0 && e.Kind != engine.EventWaiting {
 			return
 		}
 		f.queue, f.lagged = nil, true
 	}
-	f.queue = append(f.queue, i)
+	f.queue = append(f.queue, e)
 	f.ring()
 }
 
@@ -261,10 +247,10 @@ func (f *follower) ring() {
 }
 
 // take returns what has come, and whether to look at the store.
-func (f *follower) take() (items []item, lagged bool) {
+func (f *follower) take() (events []tenon.Event, lagged bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	items, lagged = f.queue, f.lagged
+	events, lagged = f.queue, f.lagged
 	f.queue, f.lagged = nil, false
-	return items, lagged
+	return events, lagged
 }

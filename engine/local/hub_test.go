@@ -68,7 +68,7 @@ func TestFollowAhead(t *testing.T) {
 			r := &reader{ctx: t.Context(), run: "r", next: 4, base: 1, over: map[string]uint64{"1": 3}, queue: queue,
 				yield: func(e tenon.Event, _ error) bool { got = append(got, e.Kind); return true }}
 			for _, e := range tt.events {
-				queue.push(item{event: e})
+				queue.push(e)
 			}
 			queue.look()
 			if err := r.listen(nil); err != nil || strings.Join(got, " ") != tt.want {
