@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -36,8 +37,12 @@ type account struct {
 // accounts returns the budgets that a run draws on today.
 func (h *Host) accounts(run tenon.Run, b agent.Budgets) []account {
 	day := h.now().UTC().Format(time.DateOnly)
+	session := run.Session
+	if session == "" { // what a person began outside any conversation, with all that it called
+		session, _, _ = strings.Cut(run.ID, "/")
+	}
 	return []account{
-		{"session", "session/" + run.Session, b.Session},
+		{"session", "session/" + session, b.Session},
 		{"day", "day/" + day, b.Day},
 		{"principal", "principal/" + string(principalOf(run)) + "/" + day, b.Principal},
 	}

@@ -138,6 +138,36 @@ data: data
 	}
 }
 
+// TestWorkflowBudget has workflows that a person begins outside any session draw on a
+// budget of a session each, with the agents that they call.
+func TestWorkflowBudget(t *testing.T) {
+	c := &config.Config{Budgets: agent.Budgets{Session: agent.Budget{Turns: 1}}, Agents: map[string]agent.Config{"helper": agent.Config{}.WithDefaults()}}
+	h, _ := budgeted(t, t.TempDir(), c, &shop{}, func(*tenon.Request) (*tenon.Response, error) { return says("helped"), nil })
+	one, two := flowFile(t, `
+steps:
+  - {id: first, agent: helper, message: x}
+message: first
+`), flowFile(t, `
+steps:
+  - {id: first, agent: helper, message: x}
+  - {id: second, agent: helper, message: "{{ steps.first.text }}"}
+message: second
+`)
+	for i, tt := range []struct {
+		flow  host.Workflow
+		state tenon.RunState
+	}{{one, tenon.RunCompleted}, {one, tenon.RunCompleted}, {two, tenon.RunFailed}, {one, tenon.RunCompleted}} {
+		row, _ := runFlow(t, h, host.WorkflowCall{Workflow: tt.flow})
+		r, err := h.WorkflowResult(t.Context(), row.ID)
+		if row.State != tt.state || err != nil {
+			t.Errorf("run %d: %s, want %s: %+v %v", i, row.State, tt.state, r, err)
+		}
+		if tt.state == tenon.RunFailed && !strings.Contains(message(t, h, row.ID), "the budget of this session is used up: 1 model requests of 1") {
+			t.Errorf("run %d: %+v", i, r)
+		}
+	}
+}
+
 func kept(events []tenon.Event) (list []tenon.Event) {
 	for _, e := range events {
 		if e.Seq > 0 {
