@@ -2,6 +2,7 @@ package tenon
 
 import (
 	"encoding/json"
+	"slices"
 	"sync"
 )
 
@@ -32,6 +33,10 @@ const (
 type Message struct {
 	Role  Role   `json:"role"`
 	Parts []Part `json:"parts"`
+	// By names the model that made the message, where one with a wire format did:
+	// "provider/model", and where it is served if not at the provider's own address.
+	// What its parts hold in that wire's form is of use to this model alone.
+	By string `json:"by,omitempty"`
 
 	mu   sync.Mutex
 	memo map[string][]byte
@@ -46,7 +51,8 @@ type Part struct {
 	Call     *ToolCall   `json:"call,omitempty"`
 	Result   *ToolResult `json:"result,omitempty"`
 	// Wire and Raw hold a provider's own form of this part, which goes back
-	// byte for byte to models of the same wire format ("anthropic", "openai-chat")
+	// byte for byte to the model that made it ([Message.By]; where that is not known,
+	// to models of the same wire format, such as "anthropic" or "openai-chat")
 	// and to no other.
 	Wire string          `json:"wire,omitempty"`
 	Raw  json.RawMessage `json:"raw,omitempty"`
@@ -99,6 +105,21 @@ func (m *Message) Calls() []*ToolCall {
 		}
 	}
 	return calls
+}
+
+// Plain returns the message without the forms of a wire: what a person could have
+// written. A message that has none is returned itself; no message is changed.
+func (m *Message) Plain() *Message {
+	if !slices.ContainsFunc(m.Parts, func(p Part) bool { return p.Type == PartOpaque || p.Wire != "" || len(p.Raw) > 0 }) {
+		return m
+	}
+	out := &Message{Role: m.Role, By: m.By}
+	for _, p := range m.Parts {
+		if p.Wire, p.Raw = "", nil; p.Type != PartOpaque {
+			out.Parts = append(out.Parts, p)
+		}
+	}
+	return out
 }
 
 // Encoded returns the message in a model's wire form. The form is made once for

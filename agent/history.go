@@ -1,15 +1,11 @@
 package agent
 
-import (
-	"slices"
-
-	"github.com/tenonhq/tenon"
-)
+import "github.com/tenonhq/tenon"
 
 // Renamed returns a message in which tools have other names: from → to. Those that
 // are not in names keep theirs. The message itself is not changed.
 func Renamed(m *tenon.Message, names map[string]string) *tenon.Message {
-	out := &tenon.Message{Role: m.Role, Parts: append([]tenon.Part(nil), m.Parts...)}
+	out := &tenon.Message{Role: m.Role, By: m.By, Parts: append([]tenon.Part(nil), m.Parts...)}
 	for i, p := range out.Parts {
 		if p.Call != nil {
 			if name, ok := names[p.Call.Name]; ok {
@@ -54,19 +50,9 @@ func (s *State) Foreign() *State {
 
 // plain returns messages without the forms of a wire.
 func plain(messages []*tenon.Message) []*tenon.Message {
-	out := make([]*tenon.Message, 0, len(messages))
-	for _, m := range messages {
-		if !slices.ContainsFunc(m.Parts, func(p tenon.Part) bool { return p.Type == tenon.PartOpaque || p.Wire != "" || len(p.Raw) > 0 }) {
-			out = append(out, m)
-			continue
-		}
-		clean := &tenon.Message{Role: m.Role}
-		for _, p := range m.Parts {
-			if p.Wire, p.Raw = "", nil; p.Type != tenon.PartOpaque {
-				clean.Parts = append(clean.Parts, p)
-			}
-		}
-		out = append(out, clean)
+	out := make([]*tenon.Message, len(messages))
+	for i, m := range messages {
+		out[i] = m.Plain()
 	}
 	return out
 }

@@ -261,7 +261,7 @@ func (h *Host) Conversation(ctx context.Context, run string) ([]*tenon.Message, 
 		if first := given[said.Run]; len(first) > 0 {
 			m, given[said.Run] = first[0], first[1:]
 		}
-		if m = original(m, names[said.Run]); len(m.Parts) > 0 {
+		if m = agent.Renamed(m, names[said.Run]).Plain(); len(m.Parts) > 0 {
 			out = append(out, m)
 		}
 	}
@@ -270,15 +270,4 @@ func (h *Host) Conversation(ctx context.Context, run string) ([]*tenon.Message, 
 		return nil, tenon.Errorf(tenon.CodeInvalid, "the conversation of run %s holds a configured secret where it cannot be masked", run)
 	}
 	return out, nil
-}
-
-// original is a message with the tools' own names and without a wire's forms.
-func original(m *tenon.Message, names map[string]string) *tenon.Message {
-	out := &tenon.Message{Role: m.Role, Parts: make([]tenon.Part, 0, len(m.Parts))}
-	for _, p := range agent.Renamed(m, names).Parts {
-		if p.Wire, p.Raw = "", nil; p.Type != tenon.PartOpaque {
-			out.Parts = append(out.Parts, p)
-		}
-	}
-	return out
 }

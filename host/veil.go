@@ -45,7 +45,7 @@ func (h *Host) veilMessages(list []*tenon.Message) []*tenon.Message {
 	}
 	out := make([]*tenon.Message, len(list))
 	for i, m := range list {
-		c := &tenon.Message{Role: m.Role, Parts: slices.Clone(m.Parts)}
+		c := &tenon.Message{Role: m.Role, By: m.By, Parts: slices.Clone(m.Parts)}
 		for j := range c.Parts {
 			p := &c.Parts[j]
 			if p.Call == nil {

@@ -102,6 +102,17 @@ func NewTransport() *http.Transport {
 // Name returns "provider/model".
 func (c *Client) Name() string { return c.cfg.Provider + "/" + c.cfg.Model }
 
+// Maker is what [tenon.Message.By] says of messages that this model made. One name at
+// two addresses is two models: what the one has encrypted the other cannot read.
+func (c *Client) Maker() string {
+	u, err := url.Parse(c.cfg.BaseURL)
+	own, _ := url.Parse(c.provider.BaseURL)
+	if err != nil || own != nil && u.Hostname() == own.Hostname() {
+		return c.Name()
+	}
+	return c.Name() + " at " + strings.ToLower(u.Hostname())
+}
+
 // Config returns the config with its defaults.
 func (c *Client) Config() Config { return c.cfg }
 
@@ -120,6 +131,7 @@ func (c *Client) Generate(ctx context.Context, x Exchange) iter.Seq2[tenon.Delta
 					cost := p.Cost(*resp.Usage)
 					resp.Cost = &cost
 				}
+				resp.Message.By = c.Maker()
 				yield(tenon.Delta{Kind: tenon.DeltaResponse, Response: resp}, nil)
 				return
 			}

@@ -26,12 +26,36 @@ type conversation struct {
 	ends   []int64 // sum of the lengths up to and with each piece
 }
 
-// Add appends the wire form of every message to the body. encode gives a form
-// with a comma before it, or nothing for a message that has none; where first
-// is set the first form loses its comma. key names the wire and the switches
-// that change it, for the memo in the message.
-func (c *Conversations) Add(b *Body, key string, msgs []*tenon.Message, first bool,
-	encode func(*tenon.Message) ([]byte, error)) error {
+// Form is how one model's adapter writes messages.
+type Form struct {
+	Key   string // names the wire and the switches that change it, for the memo in a message
+	Maker string // the model, as [tenon.Message.By] has it; messages of others go plain
+	// Encode gives a message's form with a comma before it, or nothing for a message
+	// that has none.
+	Encode func(*tenon.Message) ([]byte, error)
+	// Bridge stands, with a comma before it, between the results of a turn and a
+	// message of the user, which some servers refuse there; nil: nothing does.
+	Bridge []byte
+}
+
+// encode returns the form of a message behind another one, which may be nil.
+func (f *Form) encode(before, m *tenon.Message) ([]byte, error) {
+	key, encode := f.Key, f.Encode
+	if m.By != "" && m.By != f.Maker {
+		// Signatures, encrypted reasoning and the like are of use to the model that made
+		// them; another one refuses them, or is misled.
+		key, encode = key+" plain", func(m *tenon.Message) ([]byte, error) { return f.Encode(m.Plain()) }
+	}
+	p, err := m.Encoded(key, encode)
+	if err != nil || len(p) == 0 || len(f.Bridge) == 0 || before == nil || before.Role != tenon.RoleTool || m.Role != tenon.RoleUser {
+		return p, err
+	}
+	return append(f.Bridge[:len(f.Bridge):len(f.Bridge)], p...), nil
+}
+
+// Add appends the wire form of every message to the body; where first is set the
+// first form loses its comma.
+func (c *Conversations) Add(b *Body, f *Form, msgs []*tenon.Message, first bool) error {
 	old, n := c.find(msgs, first)
 	var size int64
 	if n > 0 {
@@ -39,8 +63,12 @@ func (c *Conversations) Add(b *Body, key string, msgs []*tenon.Message, first bo
 		b.share(old.pieces[:n:n], size)
 	}
 	fresh := make([][]byte, 0, len(msgs)-n)
-	for _, m := range msgs[n:] {
-		p, err := m.Encoded(key, encode)
+	for i, m := range msgs[n:] {
+		var before *tenon.Message
+		if n+i > 0 {
+			before = msgs[n+i-1]
+		}
+		p, err := f.encode(before, m)
 		if err != nil {
 			return err
 		}

@@ -51,7 +51,7 @@ func TestConversationsThatFork(t *testing.T) {
 				for _, x := range cases {
 					var b model.Body
 					b.Add([]byte("<"))
-					if err := c.Add(&b, "k", x.msgs, x.first, encode); err != nil {
+					if err := c.Add(&b, &model.Form{Key: "k", Encode: encode}, x.msgs, x.first); err != nil {
 						t.Error(err)
 					}
 					b.Add([]byte(">"))

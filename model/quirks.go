@@ -35,6 +35,9 @@ type Quirks struct {
 	NeedReasoning bool
 	// CallIDs is the length of the ids of calls, letters and digits only; 0: any.
 	CallIDs int
+	// BridgeResults puts a short answer of the model between tool results and a message
+	// of the user, which the server refuses right behind them.
+	BridgeResults bool
 	// EncryptedReasoning asks the Responses API for reasoning that can go back
 	// although nothing is kept there; models that do not reason refuse the wish.
 	EncryptedReasoning bool
@@ -67,6 +70,8 @@ type QuirkConfig struct {
 	NeedReasoning *bool `yaml:"need_reasoning" default:"provider's"`
 	// Length of the ids of tool calls where the server takes letters and digits of one length only.
 	CallIDs *int `yaml:"call_ids" min:"0" max:"64" default:"provider's"`
+	// true: a short answer of the model stands between tool results and a message of the user, for servers that refuse the one right behind the other.
+	BridgeResults *bool `yaml:"bridge_results" default:"provider's"`
 	// true: ask for encrypted reasoning, which goes back with the next request (`api: responses`).
 	EncryptedReasoning *bool `yaml:"encrypted_reasoning" default:"provider's, by the model's name"`
 	// true: tools that the model has found are told of where it found them, as Anthropic's own API and OpenAI's (`api: responses`) can; false: they stand behind the others in the list of tools.
@@ -107,7 +112,7 @@ var servers = [...]Server{
 	{"Vercel AI Gateway", "", "ai-gateway.vercel.sh", "", echo(Reasoning, ReasoningDetails)},
 	{"Groq", "groq", "api.groq.com", "usage sent twice; whole arguments in one piece", nil},
 	{"Mistral", "mistral", "api.mistral.ai", "content in parts; an empty tool name in later pieces; usage comes unasked", func(q *Quirks) {
-		q.StreamOptions, q.CallIDs, q.OutputSchema = false, 9, SchemaAlone
+		q.StreamOptions, q.CallIDs, q.OutputSchema, q.BridgeResults = false, 9, SchemaAlone, true
 	}},
 	{"DeepSeek", "deepseek", "api.deepseek.com", "counts cached tokens in members of its own", func(q *Quirks) {
 		q.EchoReasoning, q.NeedReasoning = []string{ReasoningContent}, true
@@ -183,7 +188,7 @@ func (c Config) ResolvedQuirks() Quirks {
 		to   *bool
 		from *bool
 	}{{&q.StreamOptions, o.StreamOptions}, {&q.Images, o.Images}, {&q.Audio, o.Audio}, {&q.Documents, o.Documents}, {&q.Cache, o.Cache},
-		{&q.NeedReasoning, o.NeedReasoning}, {&q.EncryptedReasoning, o.EncryptedReasoning}, {&q.ToolSearch, o.ToolSearch}} {
+		{&q.NeedReasoning, o.NeedReasoning}, {&q.BridgeResults, o.BridgeResults}, {&q.EncryptedReasoning, o.EncryptedReasoning}, {&q.ToolSearch, o.ToolSearch}} {
 		if f.from != nil {
 			*f.to = *f.from
 		}

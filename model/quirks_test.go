@@ -80,6 +80,7 @@ offered; the answer is checked in any case. Anthropic's and Google's own models 
 		add(len(q.EchoReasoning) > 0, "echo_reasoning: [%s]", strings.Join(q.EchoReasoning, ", "))
 		add(q.NeedReasoning, "need_reasoning: true")
 		add(q.CallIDs != 0, "call_ids: %d", q.CallIDs)
+		add(q.BridgeResults, "bridge_results: true")
 		add(q.EncryptedReasoning, "encrypted_reasoning: true")
 		add(q.ToolSearch, "tool_search: true")
 		add(q.Documents, "documents: true")

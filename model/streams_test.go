@@ -166,7 +166,7 @@ func TestRecordedStreams(t *testing.T) {
 			}
 			compare(t, r, single)
 			cuts(t, r)
-			echo(t, r, got.resp.Message)
+			echo(t, r, single.resp.Message)
 		})
 	}
 	t.Logf("ran %d recorded streams: %v", len(all), count)

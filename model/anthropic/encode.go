@@ -24,7 +24,7 @@ type Model struct {
 	quirks model.Quirks
 	tools  model.ToolCache
 	past   model.Conversations
-	key    string // of the memo of encoded messages
+	form   model.Form
 }
 
 // New returns the model of a config whose provider speaks this wire. Errors
@@ -36,13 +36,14 @@ func New(cfg model.Config, env model.Env) (*Model, error) {
 		return nil, err
 	}
 	m := newModel(c.Config())
-	m.client = c
+	m.client, m.form.Maker = c, c.Maker()
 	return m, nil
 }
 
 func newModel(cfg model.Config) *Model {
 	m := &Model{cfg: cfg, quirks: cfg.ResolvedQuirks()}
-	m.key = fmt.Sprintf("%s images=%t documents=%t references=%t", wire, m.quirks.Images, m.quirks.Documents, m.quirks.ToolSearch)
+	m.form.Key = fmt.Sprintf("%s images=%t documents=%t references=%t", wire, m.quirks.Images, m.quirks.Documents, m.quirks.ToolSearch)
+	m.form.Encode = m.encodeMessage
 	return m
 }
 
@@ -95,7 +96,7 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 		h = rawjson.AppendString(h, req.System)
 	}
 	b.Add(append(h, `,"messages":[`...))
-	if err := m.past.Add(b, m.key, req.Messages, true, m.encodeMessage); err != nil {
+	if err := m.past.Add(b, &m.form, req.Messages, true); err != nil {
 		return nil, err
 	}
 	b.Add([]byte("]}"))

@@ -30,7 +30,7 @@ type Model struct {
 	cfg    model.Config // with its defaults
 	enc    encoder
 	quirks model.Quirks
-	key    string
+	form   model.Form
 	tools  model.ToolCache
 	past   model.Conversations
 }
@@ -47,7 +47,8 @@ func New(cfg model.Config, env model.Env) (*Model, error) {
 	q := c.Config().ResolvedQuirks()
 	old := strings.HasPrefix(cfg.Model, "gemini-1") || strings.HasPrefix(cfg.Model, "gemini-2")
 	m := &Model{client: c, cfg: c.Config(), enc: encoder{images: q.Images, audio: q.Audio, documents: q.Documents, signed: !old}, quirks: q}
-	m.key = fmt.Sprintf("%s images=%t audio=%t documents=%t signed=%t", wire, q.Images, q.Audio, q.Documents, m.enc.signed)
+	m.form = model.Form{Key: fmt.Sprintf("%s images=%t audio=%t documents=%t signed=%t", wire, q.Images, q.Audio, q.Documents, m.enc.signed),
+		Maker: c.Maker(), Encode: m.enc.message}
 	return m, nil
 }
 
@@ -99,7 +100,7 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 		h = append(rawjson.AppendString(h, req.System), "}]}"...)
 	}
 	b.Add(append(h, `,"contents":[`...))
-	if err := m.past.Add(b, m.key, req.Messages, true, m.enc.message); err != nil {
+	if err := m.past.Add(b, &m.form, req.Messages, true); err != nil {
 		return nil, err
 	}
 	b.Add([]byte("]}"))

@@ -22,7 +22,7 @@ type Model struct {
 	client *model.Client
 	cfg    model.Config // with its defaults
 	enc    encoder
-	key    string
+	form   model.Form
 	tools  model.ToolCache
 	past   model.Conversations
 }
@@ -37,13 +37,13 @@ func New(cfg model.Config, env model.Env) (*Model, error) {
 		return nil, err
 	}
 	m := newModel(c.Config())
-	m.client = c
+	m.client, m.form.Maker = c, c.Maker()
 	return m, nil
 }
 
 func newModel(cfg model.Config) *Model {
 	m := &Model{cfg: cfg, enc: encoder{cfg.ResolvedQuirks()}}
-	m.key = m.enc.key()
+	m.form = model.Form{Key: m.enc.key(), Encode: m.enc.message, Bridge: m.enc.bridge()}
 	return m
 }
 
@@ -98,7 +98,7 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 		h = append(rawjson.AppendString(h, req.System), '}')
 	}
 	b.Add(h)
-	if err := m.past.Add(b, m.key, req.Messages, req.System == "", m.enc.message); err != nil {
+	if err := m.past.Add(b, &m.form, req.Messages, req.System == ""); err != nil {
 		return nil, err
 	}
 	b.Add([]byte("]}"))

@@ -19,7 +19,7 @@ type encoder struct{ quirks model.Quirks }
 // key tells memos of different switches apart.
 func (e encoder) key() string {
 	q := e.quirks
-	return fmt.Sprintf("%s images=%t audio=%t documents=%t echo=%s need=%t ids=%d", wire, q.Images, q.Audio, q.Documents, strings.Join(q.EchoReasoning, ","), q.NeedReasoning, q.CallIDs)
+	return fmt.Sprintf("%s images=%t audio=%t documents=%t echo=%s need=%t ids=%d bridge=%t", wire, q.Images, q.Audio, q.Documents, strings.Join(q.EchoReasoning, ","), q.NeedReasoning, q.CallIDs, q.BridgeResults)
 }
 
 // message returns a message's wire form, which is several messages for the
@@ -34,6 +34,15 @@ func (e encoder) message(msg *tenon.Message) ([]byte, error) {
 	default:
 		return e.user(nil, msg), nil
 	}
+}
+
+// bridge is a short answer of the model, for servers that take a message of the user
+// only behind one.
+func (e encoder) bridge() []byte {
+	if !e.quirks.BridgeResults {
+		return nil
+	}
+	return []byte(`,{"role":"assistant","content":"I have the results."}`)
 }
 
 func (e encoder) assistant(msg *tenon.Message) []byte {
@@ -130,7 +139,11 @@ func (e encoder) results(msg *tenon.Message) []byte {
 		later = append(later, rest...)
 		nth++
 	}
-	return e.user(dst, &tenon.Message{Role: tenon.RoleUser, Parts: partsOf(msg)}, later...)
+	more := e.user(nil, &tenon.Message{Role: tenon.RoleUser, Parts: partsOf(msg)}, later...)
+	if len(more) > 0 {
+		dst = append(dst, e.bridge()...)
+	}
+	return append(dst, more...)
 }
 
 // partsOf returns what stands beside the results of a message.

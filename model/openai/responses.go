@@ -24,7 +24,7 @@ type Responses struct {
 	cfg    model.Config // with its defaults
 	enc    items
 	quirks model.Quirks
-	key    string
+	form   model.Form
 	tools  model.ToolCache
 	past   model.Conversations
 }
@@ -39,7 +39,7 @@ func NewResponses(cfg model.Config, env model.Env) (*Responses, error) {
 	}
 	q := c.Config().ResolvedQuirks()
 	return &Responses{client: c, cfg: c.Config(), quirks: q, enc: items{images: q.Images, documents: q.Documents, encrypted: q.EncryptedReasoning, search: q.ToolSearch},
-		key: fmt.Sprintf("%s images=%t documents=%t search=%t", model.WireResponses, q.Images, q.Documents, q.ToolSearch)}, nil
+		form: model.Form{Key: fmt.Sprintf("%s images=%t documents=%t search=%t", model.WireResponses, q.Images, q.Documents, q.ToolSearch), Maker: c.Maker()}}, nil
 }
 
 // Name returns the provider's and the model's name.
@@ -101,7 +101,9 @@ func (m *Responses) body(req *tenon.Request) (*model.Body, error) {
 	b.Add(append(h, `,"input":[`...))
 	enc := m.enc
 	enc.tools = req.Tools
-	if err := m.past.Add(b, m.key, req.Messages, true, enc.message); err != nil {
+	form := m.form
+	form.Encode = enc.message
+	if err := m.past.Add(b, &form, req.Messages, true); err != nil {
 		return nil, err
 	}
 	b.Add([]byte("]}"))

@@ -135,7 +135,7 @@ func (r *reply) response(from *tenon.Response) *tenon.Response {
 		return from
 	}
 	out := *from
-	out.Message = &tenon.Message{Role: tenon.RoleAssistant}
+	out.Message = &tenon.Message{Role: tenon.RoleAssistant, By: from.Message.By}
 	add := func(p tenon.Part) { out.Message.Parts = append(out.Message.Parts, p) }
 	for _, p := range from.Message.Parts {
 		if p.Type == tenon.PartThinking {
