@@ -128,8 +128,8 @@ func (h *Host) prepared(ctx context.Context, core string, c *agent.DecideCommand
 // reserveCall reserves a call. The last of a budget may be reserved by another run
 // that has not counted it yet, which takes it a moment.
 func (h *Host) reserveCall(ctx context.Context, a engine.Attempt, c *agent.DecideCommand) (*agent.Refusal, error) {
+	var changed <-chan struct{} // asked for only by those who have to wait: to listen is work for the store
 	for began := time.Now(); ; {
-		changed := h.store.Changed(ctx)
 		refused, queued, err := h.reserve(ctx, a.Row, a.Step, c.Budgets, callUnits, use{calls: 1}, c.Beyond)
 		if err != nil || !queued {
 			return refused, err
@@ -139,10 +139,11 @@ func (h *Host) reserveCall(ctx context.Context, a engine.Attempt, c *agent.Decid
 		}
 		select {
 		case <-changed:
-		case <-time.After(callPause): // its process may have died
+		case <-time.After(callPause): // its process may have died, or it was done before we listened
 		case <-ctx.Done():
 			return nil, tenon.Errorf(tenon.CodeCancelled, "step %s: %w", a.Step, context.Cause(ctx))
 		}
+		changed = h.store.Changed(ctx)
 	}
 }
 
