@@ -38,7 +38,7 @@ type Snapshot struct {
 	tools    []tenon.Tool
 	withheld []Withheld
 	shelves  []*Shelf // nil where the snapshot was read from the store
-	parts    [][]byte // the encoded tools; nil: not encoded yet
+	items    []*item  // where the tools come from, nil for one that is another than on its shelf; gone once it is encoded
 
 	encode sync.Once
 	digest string
@@ -98,11 +98,11 @@ func Merge(shelves []*Shelf) (*Snapshot, []error) {
 		})
 		slices.SortFunc(order, byName)
 	}
-	s.tools, s.parts = make([]tenon.Tool, len(order)), make([][]byte, len(order))
+	s.tools, s.items = make([]tenon.Tool, len(order)), make([]*item, len(order))
 	for i, n := range order {
-		s.tools[i], s.parts[i] = n.item.tool, n.item.raw
+		s.tools[i], s.items[i] = n.item.tool, n.item
 		if s.tools[i].Name != n.name {
-			s.tools[i].Name, s.parts[i] = n.name, nil
+			s.tools[i].Name, s.items[i] = n.name, nil
 		}
 	}
 	slices.SortFunc(s.withheld, func(a, b Withheld) int { return strings.Compare(a.Server+"\x00"+a.Remote, b.Server+"\x00"+b.Remote) })
@@ -111,26 +111,24 @@ func Merge(shelves []*Shelf) (*Snapshot, []error) {
 
 func newSnapshot(tools []tenon.Tool) *Snapshot {
 	slices.SortStableFunc(tools, func(a, b tenon.Tool) int { return strings.Compare(a.Name, b.Name) })
-	return &Snapshot{tools: slices.Clip(tools), parts: make([][]byte, len(tools))}
+	return &Snapshot{tools: slices.Clip(tools), items: make([]*item, len(tools))}
 }
 
 // write encodes the snapshot when it is first asked for: a snapshot that no run
 // begins with needs no bytes.
 func (s *Snapshot) write() {
 	s.encode.Do(func() {
-		size := 2
+		size, parts := 2, make([][]byte, len(s.tools))
 		for i := range s.tools {
-			if s.parts[i] == nil {
-				part, err := json.Marshal(&s.tools[i])
-				if err != nil {
-					part = []byte("null") // Shape has left out what is not JSON
-				}
-				s.parts[i] = part
+			if it := s.items[i]; it != nil {
+				parts[i] = it.encoded()
+			} else {
+				parts[i] = encodeTool(&s.tools[i])
 			}
-			size += len(s.parts[i]) + 1
+			size += len(parts[i]) + 1
 		}
 		s.raw = append(make([]byte, 0, size), '[')
-		for i, p := range s.parts {
+		for i, p := range parts {
 			if i > 0 {
 				s.raw = append(s.raw, ',')
 			}
@@ -138,7 +136,7 @@ func (s *Snapshot) write() {
 		}
 		s.raw = append(s.raw, ']')
 		sum := sha256.Sum256(s.raw)
-		s.digest, s.parts = "sha256:"+hex.EncodeToString(sum[:]), nil
+		s.digest, s.items = "sha256:"+hex.EncodeToString(sum[:]), nil
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
 // maxSchemaBytes bounds one schema: what is larger would fill a model's context.
@@ -30,6 +31,8 @@ func objectSchema(raw json.RawMessage) (out json.RawMessage, wrapped bool, err e
 		return nil, false, errors.New("its schema is false: no arguments fit it")
 	case len(raw) > maxSchemaBytes:
 		return nil, false, fmt.Errorf("its schema has more than %d KiB", maxSchemaBytes>>10)
+	case isPlainObject(raw):
+		return raw, false, nil
 	}
 	var root any
 	if err := json.Unmarshal(raw, &root); err != nil {
@@ -47,6 +50,26 @@ func objectSchema(raw json.RawMessage) (out json.RawMessage, wrapped bool, err e
 		return nil, false, errors.New("its schema only refers to itself")
 	}
 	return objectRoot(raw, m)
+}
+
+// isPlainObject reports whether a schema is one of an object without doubt, as nearly all
+// are: then it need not be decoded to be told so.
+func isPlainObject(raw []byte) bool {
+	if !rawjson.Within(raw, maxSchemaNodes, maxSchemaDepth) {
+		return false
+	}
+	typed := 0
+	for key, v := range rawjson.Fields(raw) {
+		switch {
+		case bytes.IndexByte(key, '\\') >= 0 || string(key) == "$ref":
+			return false
+		case string(key) == "type" && string(v) == `"object"`:
+			typed++
+		case string(key) == "type":
+			return false
+		}
+	}
+	return typed == 1
 }
 
 // CheckSchema says what is wrong with a schema that a configuration gives for a

@@ -2,13 +2,12 @@ package catalog
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"path"
 	"slices"
 	"strings"
-
-	"encoding/json"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/policy"
@@ -71,13 +70,6 @@ type Shelf struct {
 	problems []error
 }
 
-// item is one tool on a shelf, under the name that it would like to have.
-type item struct {
-	tool  tenon.Tool
-	fixed bool // the configuration gave the name
-	raw   []byte
-}
-
 // Shape shapes what one server offers. It is pure and does not keep the slices
 // and maps of the source, but for those inside of tools.
 func Shape(src Source) *Shelf {
@@ -96,24 +88,10 @@ func Shape(src Source) *Shelf {
 	}
 	used := map[string]bool{}
 	seen := make(map[string]bool, len(byRemote))
-	for i := range offered {
-		c := shaper{src: &s.source, entry: byRemote[offered[i].Remote], used: used}
-		if c.entry != "" {
-			seen[c.entry] = true
-		}
-		if reason := c.run(offered[i]); reason != "" {
-			s.withheld = append(s.withheld, Withheld{src.Server, offered[i].Remote, reason})
-			if c.broken {
-				s.problems = append(s.problems, tenon.Errorf(tenon.CodeConfig, "tool '%s' of server '%s' is left out: %s", tenon.Visible(offered[i].Remote), src.Server, reason))
-			}
-			continue
-		}
-		raw, err := json.Marshal(&c.t)
-		if err != nil {
-			s.withheld = append(s.withheld, Withheld{src.Server, offered[i].Remote, "its definition is not JSON: " + err.Error()})
-			continue
-		}
-		s.items = append(s.items, &item{tool: c.t, fixed: c.entry != "", raw: raw})
+	for _, done := range s.source.shapeAll(offered, byRemote) {
+		s.items, s.withheld, s.problems = append(s.items, done.items...), append(s.withheld, done.withheld...), append(s.problems, done.problems...)
+		maps.Copy(used, done.used)
+		maps.Copy(seen, done.seen)
 	}
 	for _, name := range slices.Sorted(maps.Keys(src.Entries)) {
 		if !seen[name] {

@@ -24,6 +24,27 @@ type catalogue struct {
 	Tools    []json.RawMessage `json:"tools"` // definitions, as they came
 }
 
+// encode writes the catalogue with these tools, byte for byte as they came: they were
+// checked when they were read.
+func (c catalogue) encode(tools []tenon.Tool) ([]byte, error) {
+	head, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	size := len(head)
+	for i := range tools {
+		size += len(tools[i].Raw) + 1
+	}
+	b := append(make([]byte, 0, size), bytes.TrimSuffix(head, []byte("null}"))...)
+	for i := range tools {
+		b = append(append(b, "[,"[min(i, 1)]), tools[i].Raw...)
+	}
+	if len(tools) == 0 {
+		b = append(b, '[')
+	}
+	return append(b, "]}"...), nil
+}
+
 // maxCatalogue bounds the file; a server with more is asked each time.
 const maxCatalogue = 8 << 20
 
@@ -106,12 +127,7 @@ func (s *Server) keep(tools []tenon.Tool) (changed bool) {
 	if s.opts.Cache == "" {
 		return changed
 	}
-	c := catalogue{Key: s.cfg.listing(), Listed: time.Now().UTC(), Protocol: s.protocol, Found: s.found, Server: s.status.Server,
-		Tools: make([]json.RawMessage, 0, len(tools))}
-	for _, t := range tools {
-		c.Tools = append(c.Tools, t.Raw)
-	}
-	b, err := json.Marshal(c)
+	b, err := catalogue{Key: s.cfg.listing(), Listed: time.Now().UTC(), Protocol: s.protocol, Found: s.found, Server: s.status.Server}.encode(tools)
 	if err != nil || len(b) > maxCatalogue {
 		return changed
 	}

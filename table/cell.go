@@ -71,9 +71,9 @@ func decodeTool(l Layout, a arrow.Array, i int) (*Tool, error) {
 	t := &Tool{Message: -1}
 	places := l.places()
 	at := func(field int) arrow.Array {
-		p, ok := places[field]
+		p := places[field]
 		switch {
-		case !ok:
+		case !p.known:
 			return nil
 		case !p.inner:
 			return outer.Field(p.at)
@@ -107,10 +107,10 @@ func decodeTool(l Layout, a arrow.Array, i int) (*Tool, error) {
 	t.Name, t.Description, t.Parameters = texts(fieldName), texts(fieldDescription), texts(fieldParameters)
 	t.Keys, t.Credential = texts(fieldKeys), texts(fieldCredential)
 	t.readURI(texts(fieldServer))
-	for field, into := range map[int]*[]Port{fieldInputs: &t.Inputs, fieldOutputs: &t.Outputs} {
-		if f := at(field); f != nil {
+	for field, ports := range [...]*[]Port{fieldInputs: &t.Inputs, fieldOutputs: &t.Outputs} {
+		if f := at(field); f != nil && ports != nil {
 			var err error
-			if *into, err = decodePorts(f, i); err != nil {
+			if *ports, err = decodePorts(f, i); err != nil {
 				return nil, fmt.Errorf("field %d: %w", field, err)
 			}
 		}
@@ -224,7 +224,12 @@ func appendTool(b *array.StructBuilder, l Layout, t *Tool) error {
 			inner.FieldBuilder(7).AppendNull() // unused
 		}
 	}
+	texts := [fieldCount]string{fieldName: t.Name, fieldDescription: t.Description, fieldParameters: t.Parameters, fieldInputs: inputs,
+		fieldOutputs: outputs, fieldKeys: t.Keys, fieldServer: t.uri(l == Seed9), fieldCredential: t.Credential}
 	for field, p := range l.places() {
+		if !p.known {
+			continue
+		}
 		from := b
 		if p.inner {
 			from = inner
@@ -242,10 +247,13 @@ func appendTool(b *array.StructBuilder, l Layout, t *Tool) error {
 				f.Append(t.Message)
 			}
 		case *array.ListBuilder:
-			appendPorts(f, t, map[int][]Port{fieldInputs: t.Inputs, fieldOutputs: t.Outputs}[field])
+			ports := t.Inputs
+			if field == fieldOutputs {
+				ports = t.Outputs
+			}
+			appendPorts(f, t, ports)
 		case *array.StringBuilder:
-			s := map[int]string{fieldName: t.Name, fieldDescription: t.Description, fieldParameters: t.Parameters, fieldInputs: inputs,
-				fieldOutputs: outputs, fieldKeys: t.Keys, fieldServer: t.uri(l == Seed9), fieldCredential: t.Credential}[field]
+			s := texts[field]
 			if s == "" && t.isNull(field, l) {
 				f.AppendNull()
 			} else {

@@ -98,31 +98,31 @@ const (
 
 // place says where a layout has a field: in the outer struct or in the inner one.
 type place struct {
+	known bool
 	inner bool
 	at    int
 }
 
 // places returns where the fields of a tool stand; what is missing has no place.
-func (l Layout) places() map[int]place {
-	m := map[int]place{}
+func (l Layout) places() (m [fieldCount]place) {
 	switch l {
 	case Seed9:
 		for i := fieldKind; i <= fieldServer; i++ {
-			m[i] = place{false, i}
+			m[i] = place{true, false, i}
 		}
 	case Legacy6:
-		m[fieldKeys] = place{false, 0}
+		m[fieldKeys] = place{true, false, 0}
 		for i := fieldName; i <= fieldMessage; i++ {
-			m[i] = place{true, i - 1}
+			m[i] = place{true, true, i - 1}
 		}
 	default:
-		m[fieldKeys] = place{false, 0}
+		m[fieldKeys] = place{true, false, 0}
 		for i := fieldKind; i <= fieldMessage; i++ {
-			m[i] = place{true, i}
+			m[i] = place{true, true, i}
 		}
-		m[fieldServer] = place{true, 8}
+		m[fieldServer] = place{true, true, 8}
 		if l == Java10 {
-			m[fieldCredential] = place{true, 9}
+			m[fieldCredential] = place{true, true, 9}
 		}
 	}
 	return m
@@ -154,10 +154,8 @@ func layoutOf(t arrow.DataType, deprecated bool) (Layout, error) {
 	if l == "" {
 		return "", invalid("a tool column has a layout that is not known: %s; known are seed9, java9, java10 and legacy6", typeName(t))
 	}
-	places := l.places()
-	for field := range fieldCount {
-		p, ok := places[field]
-		if !ok {
+	for field, p := range l.places() {
+		if !p.known {
 			continue
 		}
 		s := outer

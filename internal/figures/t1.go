@@ -25,7 +25,7 @@ import (
 const tableServer = "list-of-"
 
 // measureT1 measures a tool table of a server with 10,000 tools, as tenon tools list --out
-// makes it: from nothing to the table, freshst the same server started, greeted and asked
+// makes it: from nothing to the table, against the same server started, greeted and asked
 // for the list, whose bytes are read and not looked at. The server was listed before: the
 // first time, which is told beside it, its tools are pinned.
 func measureT1(s *session) error {
@@ -52,7 +52,7 @@ func measureT1(s *session) error {
 		fresh = append(fresh, first.Seconds()/bare.Seconds())
 		ours, list, write = append(ours, (l+w).Seconds()*1e3), append(list, l.Seconds()*1e3), append(write, w.Seconds()*1e3)
 	}
-	s.add("T1", "a table of the 10,000 tools of a server, from its start, freshst its start and the bytes of its list", "ratio", ratio)
+	s.add("T1", "a table of the 10,000 tools of a server, from its start, against its start and the bytes of its list", "ratio", ratio)
 	s.add("T1.first", "the same of a server that is new, whose tools are pinned", "ratio", fresh)
 	s.add("T1.ours", "a table of the 10,000 tools of a server, from its start", "ms", ours)
 	s.add("T1.ours.list", "of that until the tools are there", "ms", list)

@@ -1,0 +1,111 @@
+package catalog
+
+import (
+	"encoding/json"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tenonhq/tenon"
+)
+
+// item is one tool on a shelf, under the name that it would like to have.
+type item struct {
+	tool  tenon.Tool
+	fixed bool // the configuration gave the name
+
+	encode sync.Once
+	raw    []byte
+}
+
+// encoded returns the tool as a snapshot has it. It is written once, when it is first
+// asked for, for all snapshots with the shelf.
+func (it *item) encoded() []byte {
+	it.encode.Do(func() { it.raw = encodeTool(&it.tool) })
+	return it.raw
+}
+
+func encodeTool(t *tenon.Tool) []byte {
+	raw, err := json.Marshal(t)
+	if err != nil {
+		return []byte("null") // Shape has left out what is not JSON
+	}
+	return raw
+}
+
+// batch is what came of shaping some of a server's tools.
+type batch struct {
+	items    []*item
+	withheld []Withheld
+	problems []error
+	used     map[string]bool // rules that were about a tool
+	seen     map[string]bool // entries, too
+}
+
+// batchTools is how many tools are shaped one after another: fewer are not worth a
+// goroutine.
+const batchTools = 512
+
+// shapeAll shapes tools, each by itself and so on all cores, in batches that are in the
+// order of the tools. A function of a Go program is called for one tool at a time.
+func (s *Source) shapeAll(offered []tenon.Tool, byRemote map[string]string) []batch {
+	parts := slices.Collect(slices.Chunk(offered, batchTools))
+	done := make([]batch, len(parts))
+	workers := min(len(parts), runtime.GOMAXPROCS(0))
+	if slices.ContainsFunc(s.Transform, func(t Transform) bool { return t.Func != nil }) {
+		workers = min(workers, 1)
+	}
+	var next atomic.Int64
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < len(parts); i = int(next.Add(1)) - 1 {
+			done[i] = s.shapeSome(parts[i], byRemote)
+		}
+	}
+	var wg sync.WaitGroup
+	for range workers - 1 {
+		wg.Go(work)
+	}
+	work()
+	wg.Wait()
+	return done
+}
+
+func (s *Source) shapeSome(offered []tenon.Tool, byRemote map[string]string) batch {
+	b := batch{used: map[string]bool{}, seen: map[string]bool{}, items: make([]*item, 0, len(offered))}
+	for i := range offered {
+		c := shaper{src: s, entry: byRemote[offered[i].Remote], used: b.used}
+		if c.entry != "" {
+			b.seen[c.entry] = true
+		}
+		reason := c.run(offered[i])
+		if c.broken {
+			b.problems = append(b.problems, tenon.Errorf(tenon.CodeConfig, "tool '%s' of server '%s' is left out: %s", tenon.Visible(offered[i].Remote), s.Server, reason))
+		}
+		if reason == "" {
+			reason = notJSON(&c.t)
+		}
+		if reason != "" {
+			b.withheld = append(b.withheld, Withheld{s.Server, offered[i].Remote, reason})
+			continue
+		}
+		b.items = append(b.items, &item{tool: c.t, fixed: c.entry != ""})
+	}
+	return b
+}
+
+// notJSON says why a tool cannot be written as JSON, "" where it can: its parameters are
+// by now, what else is raw may not be.
+func notJSON(t *tenon.Tool) string {
+	bad := func(raw json.RawMessage) bool { return len(raw) > 0 && !json.Valid(raw) }
+	if bad(t.Output) || bad(t.Rules.Fixed) {
+		return "its definition is not JSON"
+	}
+	for _, p := range slices.Sorted(maps.Keys(t.Rules.Options)) {
+		if bad(t.Rules.Options[p]) {
+			return "its definition is not JSON: provider_options." + p
+		}
+	}
+	return ""
+}
