@@ -24,13 +24,14 @@ var arrows = map[string][]string{
 	"agent":  {"policy"}, // the config struct of an agent's rules
 
 	"internal/rawjson":    {},
+	"internal/spread":     {},
 	"internal/patience":   {},
 	"internal/outbound":   {},
 	"internal/sse":        {},
 	"jsonrpc":             {"internal/rawjson"},
 	"transport":           {"jsonrpc", "internal/sse"},
-	"mcp":                 {"internal/rawjson", "jsonrpc", "transport", "internal/patience"},
-	"catalog":             {"policy", "internal/rawjson"},
+	"mcp":                 {"internal/rawjson", "internal/spread", "jsonrpc", "transport", "internal/patience"},
+	"catalog":             {"policy", "internal/rawjson", "internal/spread"},
 	"table":               {},
 	"workflow":            {"policy", "agent", "catalog"}, // a call's life, and the request of a step
 	"servers/oauth":       {},
@@ -58,7 +59,7 @@ var arrows = map[string][]string{
 
 	"config": {"agent", "catalog", "model", "model/react", "policy", "servers", "table", "workflow", "internal/keyring", "internal/outbound"}, // outbound: what a private address is
 	"host": {"agent", "catalog", "config", "engine", "engine/local", "mcp", "model", "model/anthropic", "model/gemini", "model/openai",
-		"model/react", "model/script", "policy", "record", "servers", "servers/oauth", "store", "store/sqlite", "table", "telemetry", "transport", "workflow", "internal/keyring", "internal/outbound", "internal/patience"},
+		"model/react", "model/script", "policy", "record", "servers", "servers/oauth", "store", "store/sqlite", "table", "telemetry", "transport", "workflow", "internal/keyring", "internal/outbound", "internal/patience", "internal/spread"},
 
 	"eval": {"agent", "catalog", "config", "host"},
 

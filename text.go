@@ -32,6 +32,9 @@ func IsHidden(r rune) bool {
 // and tabs stay, and so do the joiners that scripts and emoji need. A text
 // without hidden characters is returned as it is.
 func Visible(s string) string {
+	if isASCII(s) {
+		return s
+	}
 	if !strings.ContainsFunc(s, func(r rune) bool { return r == utf8.RuneError || !isPlain(r) }) {
 		return s
 	}
@@ -51,6 +54,17 @@ func Visible(s string) string {
 		i += n
 	}
 	return b.String()
+}
+
+// isASCII reports whether a text has nothing but what is seen in ASCII, line breaks and
+// tabs: most texts, told apart without decoding them.
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if b := s[i]; (b < ' ' || b >= 0x7f) && b != '\n' && b != '\t' {
+			return false
+		}
+	}
+	return true
 }
 
 func isPlain(r rune) bool {

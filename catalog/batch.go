@@ -3,12 +3,11 @@ package catalog
 import (
 	"encoding/json"
 	"maps"
-	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/spread"
 )
 
 // item is one tool on a shelf, under the name that it would like to have.
@@ -44,36 +43,22 @@ type batch struct {
 	seen     map[string]bool // entries, too
 }
 
-// batchTools is how many tools are shaped one after another: fewer are not worth a
-// goroutine.
+// batchTools is how many tools are worth a core.
 const batchTools = 512
 
-// shapeAll shapes tools, each by itself and so on all cores, in batches that are in the
-// order of the tools. A function of a Go program is called for one tool at a time.
+// shapeAll shapes tools, each by itself and so on all cores; the batches are in the order
+// of the tools. A function of a Go program is called for one tool at a time.
 func (s *Source) shapeAll(offered []tenon.Tool, byRemote map[string]string) []batch {
-	parts := slices.Collect(slices.Chunk(offered, batchTools))
-	done := make([]batch, len(parts))
-	workers := min(len(parts), runtime.GOMAXPROCS(0))
+	least := batchTools
 	if slices.ContainsFunc(s.Transform, func(t Transform) bool { return t.Func != nil }) {
-		workers = min(workers, 1)
+		least = len(offered)
 	}
-	var next atomic.Int64
-	work := func() {
-		for i := int(next.Add(1)) - 1; i < len(parts); i = int(next.Add(1)) - 1 {
-			done[i] = s.shapeSome(parts[i], byRemote)
-		}
-	}
-	var wg sync.WaitGroup
-	for range workers - 1 {
-		wg.Go(work)
-	}
-	work()
-	wg.Wait()
-	return done
+	return spread.Map(offered, least, func(_ int, part []tenon.Tool) batch { return s.shapeSome(part, byRemote) })
 }
 
 func (s *Source) shapeSome(offered []tenon.Tool, byRemote map[string]string) batch {
 	b := batch{used: map[string]bool{}, seen: map[string]bool{}, items: make([]*item, 0, len(offered))}
+	room := make([]item, len(offered)) // most are taken
 	for i := range offered {
 		c := shaper{src: s, entry: byRemote[offered[i].Remote], used: b.used}
 		if c.entry != "" {
@@ -90,7 +75,9 @@ func (s *Source) shapeSome(offered []tenon.Tool, byRemote map[string]string) bat
 			b.withheld = append(b.withheld, Withheld{s.Server, offered[i].Remote, reason})
 			continue
 		}
-		b.items = append(b.items, &item{tool: c.t, fixed: c.entry != ""})
+		it := &room[len(b.items)]
+		it.tool, it.fixed = c.t, c.entry != ""
+		b.items = append(b.items, it)
 	}
 	return b
 }

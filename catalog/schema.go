@@ -178,6 +178,9 @@ func visibleSchema(raw json.RawMessage) (json.RawMessage, error) {
 // suspicious reports whether raw JSON may hold a hidden character, escaped or
 // not. Nearly no schema does, and looking closer costs.
 func suspicious(raw []byte) bool {
+	if !slices.ContainsFunc(raw, func(b byte) bool { return b == '\\' || b >= 0x7f }) {
+		return false
+	}
 	if bytes.Contains(raw, []byte(`\u`)) || !utf8.Valid(raw) {
 		return true
 	}

@@ -230,11 +230,11 @@ func (c *shaper) kind() string {
 
 // step does one step and notes what it changed.
 func (c *shaper) step(name string, do func() string) string {
+	if c.steps == nil {
+		return do()
+	}
 	before := c.t
 	reason := do()
-	if c.steps == nil {
-		return reason
-	}
 	note := func(field, a, b string) {
 		if a != b {
 			*c.steps = append(*c.steps, Step{name, field, a, b})

@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/spread"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/store"
@@ -197,25 +198,50 @@ func rawDigest(tools []tenon.Tool) string {
 // definitions returns the tools in the form that is pinned. Two of one name are one
 // definition.
 func definitions(tools []tenon.Tool) ([]definition, error) {
+	type defined struct {
+		list []definition
+		err  error
+	}
 	list := make([]definition, 0, len(tools))
 	at := make(map[string]int, len(tools))
+	for _, part := range spread.Map(tools, worthCore, func(_ int, part []tenon.Tool) (d defined) {
+		d.list, d.err = definitionsOf(part)
+		return d
+	}) {
+		if part.err != nil {
+			return nil, part.err
+		}
+		for _, d := range part.list {
+			if j, twice := at[d.remote]; twice {
+				both, err := define(d.remote, encode([]json.RawMessage{list[j].json, d.json}))
+				if err != nil {
+					return nil, err
+				}
+				list[j] = both
+				continue
+			}
+			at[d.remote] = len(list)
+			list = append(list, d)
+		}
+	}
+	return list, nil
+}
+
+// worthCore is how many definitions are worth a core.
+const worthCore = 256
+
+// definitionsOf returns them one by one.
+func definitionsOf(tools []tenon.Tool) ([]definition, error) {
+	list := make([]definition, len(tools))
 	for i := range tools {
 		raw := tools[i].Raw
 		if len(raw) == 0 {
 			raw = encode(&tools[i])
 		}
-		d, err := define(tools[i].Remote, raw)
-		if err != nil {
+		var err error
+		if list[i], err = define(tools[i].Remote, raw); err != nil {
 			return nil, tenon.Errorf(tenon.CodeProtocol, "tool '%s': its definition cannot be read: %w", tools[i].Remote, err)
 		}
-		if j, twice := at[d.remote]; twice {
-			if list[j], err = define(d.remote, encode([]json.RawMessage{list[j].json, d.json})); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		at[d.remote] = len(list)
-		list = append(list, d)
 	}
 	return list, nil
 }

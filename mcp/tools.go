@@ -1,15 +1,18 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/internal/rawjson"
+	"github.com/tenonhq/tenon/internal/spread"
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
@@ -18,11 +21,24 @@ import (
 // are not. Errors have code unreachable, auth_required, timeout, protocol (a
 // cursor that repeats, a list without end), too_large or cancelled.
 func (c *Client) Tools(ctx context.Context) ([]tenon.Tool, error) {
-	var tools []tenon.Tool
-	seen, params := map[string]bool{}, map[string][]mirrored{}
+	var raws [][]byte
+	var kept []byte // what raws are parts of: one piece of memory for many of them
 	err := c.list(ctx, "tools/list", "tools", func(raw []byte) {
-		t, err := ParseTool(raw)
-		switch {
+		if len(raw) > cap(kept)-len(kept) {
+			kept = make([]byte, 0, max(len(raw), min(2*cap(kept), maxKept)))
+		}
+		from := len(kept)
+		kept = append(kept, raw...)
+		raws = append(raws, kept[from:len(kept):len(kept)])
+	})
+	if err != nil {
+		return nil, err
+	}
+	parsed, errs := parseTools(raws)
+	tools := parsed[:0]
+	seen, params := make(map[string]bool, len(parsed)), map[string][]mirrored{}
+	for i, t := range parsed {
+		switch err := errs[i]; {
 		case err != nil:
 			c.cfg.Logger.Warn("left out a tool that cannot be read", "reason", err.Error())
 		case seen[t.Remote]:
@@ -31,16 +47,39 @@ func (c *Client) Tools(ctx context.Context) ([]tenon.Tool, error) {
 			seen[t.Remote] = true
 			if err := c.learn(t, params); err != nil {
 				c.cfg.Logger.Warn("left out a tool that must not be used", "tool", strconv.QuoteToASCII(t.Remote), "reason", err.Error())
-				return
+				continue
 			}
-			tools = append(tools, t)
+			if len(tools) == i {
+				tools = parsed[:i+1] // it is there already
+			} else {
+				tools = append(tools, t)
+			}
 		}
-	})
-	if err == nil {
-		c.params.Store(&params)
 	}
-	return tools, err
+	clear(parsed[len(tools):])
+	c.params.Store(&params)
+	return tools, nil
 }
+
+// worthCore is how many definitions are worth a core.
+const worthCore = 512
+
+// parseTools reads definitions, each by itself and so on all cores. What it is given
+// stays with the tools.
+func parseTools(raws [][]byte) ([]tenon.Tool, []error) {
+	tools := make([]tenon.Tool, len(raws))
+	errs := spread.Map(raws, worthCore, func(from int, part [][]byte) []error {
+		errs := make([]error, len(part))
+		for i, raw := range part {
+			tools[from+i], errs[i] = parseTool(raw)
+		}
+		return errs
+	})
+	return tools, slices.Concat(errs...)
+}
+
+// maxKept bounds what is kept together of definitions, in bytes.
+const maxKept = 256 << 10
 
 // Probe asks for the first page of the tools and looks only whether it is one:
 // how a plain JSON-RPC endpoint, which has no handshake, is told from others.
@@ -102,8 +141,11 @@ func (c *Client) list(ctx context.Context, method, key string, each func(raw []b
 }
 
 // ParseTool reads a tool's definition, whose bytes stay with it.
-func ParseTool(raw []byte) (tenon.Tool, error) {
-	t := tenon.Tool{Raw: append(json.RawMessage(nil), raw...)}
+func ParseTool(raw []byte) (tenon.Tool, error) { return parseTool(bytes.Clone(raw)) }
+
+// parseTool is ParseTool of bytes that nobody else has.
+func parseTool(raw []byte) (tenon.Tool, error) {
+	t := tenon.Tool{Raw: raw}
 	named := false
 	object := jsonrpc.Fields(t.Raw, func(k, v []byte) bool {
 		switch string(k) {

@@ -29,7 +29,7 @@ const tableServer = "list-of-"
 // for the list, whose bytes are read and not looked at. The server was listed before: the
 // first time, which is told beside it, its tools are pinned.
 func measureT1(s *session) error {
-	var ratio, fresh, ours, floor, list, write []float64
+	var ratio, cpu, fresh, ours, floor, list, write []float64
 	for range s.rounds {
 		home, err := os.MkdirTemp(s.tmp, "t1-")
 		if err != nil {
@@ -40,19 +40,23 @@ func measureT1(s *session) error {
 			return err
 		}
 		first += w
+		begun := cpuUsed()
 		bare, err := bareList(s.ctx, s.exe, manyTools)
 		if err != nil {
 			return err
 		}
+		between := cpuUsed()
 		l, w, err := s.toolTable(home, manyTools)
 		if err != nil {
 			return err
 		}
+		cpu = append(cpu, float64(cpuUsed()-between)/float64(between-begun))
 		ratio, floor = append(ratio, (l+w).Seconds()/bare.Seconds()), append(floor, bare.Seconds()*1e3)
 		fresh = append(fresh, first.Seconds()/bare.Seconds())
 		ours, list, write = append(ours, (l+w).Seconds()*1e3), append(list, l.Seconds()*1e3), append(write, w.Seconds()*1e3)
 	}
 	s.add("T1", "a table of the 10,000 tools of a server, from its start, against its start and the bytes of its list", "ratio", ratio)
+	s.add("T1.cpu", "the same: CPU of both processes", "ratio", cpu)
 	s.add("T1.first", "the same of a server that is new, whose tools are pinned", "ratio", fresh)
 	s.add("T1.ours", "a table of the 10,000 tools of a server, from its start", "ms", ours)
 	s.add("T1.ours.list", "of that until the tools are there", "ms", list)
