@@ -41,7 +41,6 @@ import (
 	"github.com/tenonhq/tenon/servers/oauth"
 	"github.com/tenonhq/tenon/store"
 	"github.com/tenonhq/tenon/store/sqlite"
-	"github.com/tenonhq/tenon/transport"
 )
 
 // Config says what to open. The zero value is a host without servers that keeps
@@ -117,29 +116,29 @@ const maxParallel = 64
 
 // Host is an opened configuration. It is safe for concurrent use.
 type Host struct {
-	cfg      Config
-	config   *config.Config
-	log      *slog.Logger
-	store    *sealing
-	users    *atomic.Int32 // hosts that have the store open: see Reopen
-	engine   *local.Engine
-	laws     atomic.Pointer[law]
-	redacts  []string     // names of all redact rules
-	vault    *oauth.Vault // where sign-ins and the key of the journals lie; nil: nowhere
-	servers  map[string]*servers.Server
-	reaper   transport.Reaper // of the servers' processes
-	pool     servers.Pool
-	toolsets map[string]tenon.Toolset // the servers and the caller's own
-	models   *models
-	cassette cassette
-	requests *httpTools   // nil: no tool is of kind http
-	asked    *promptTools // nil: no tool is of kind prompt
-	flows    workflows
-	redactor *tenon.Redactor // knows the secrets that are in use
+	cfg     Config
+	config  *config.Config
+	log     *slog.Logger
+	store   *sealing
+	users   *atomic.Int32 // hosts that have the store open: see Reopen
+	engine  *local.Engine
+	laws    atomic.Pointer[law]
+	redacts []string     // names of all redact rules
+	vault   *oauth.Vault // where sign-ins and the key of the journals lie; nil: nowhere
+	servers map[string]*servers.Server
+	fleet   *fleet
+	// identities tell what led to the servers of the configuration.
+	identities map[string]string
+	toolsets   map[string]tenon.Toolset // the servers and the caller's own
+	models     *models
+	cassette   cassette
+	requests   *httpTools   // nil: no tool is of kind http
+	asked      *promptTools // nil: no tool is of kind prompt
+	flows      workflows
+	redactor   *tenon.Redactor // knows the secrets that are in use
 
 	logins    logins
-	switching sync.Mutex // held while a server is switched
-	samplings rates      // answers of models that servers got
+	samplings rates // answers of models that servers got
 	gates     gates
 	results   policy.Results // of tools, for equal calls
 	pins      pins
@@ -156,12 +155,13 @@ type Host struct {
 
 // Open opens the store and prepares everything else. Errors: config, store.
 func Open(ctx context.Context, cfg Config) (*Host, error) {
-	h, err := prepare(cfg)
+	h, err := prepare(cfg, nil)
 	if err != nil {
 		return nil, err
 	}
 	s, err := h.openStore(ctx)
 	if err != nil {
+		h.abandon()
 		return nil, err
 	}
 	h.store = newSealing(s, h.vault, h.redacts)
@@ -173,11 +173,16 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 	return h, nil
 }
 
-// prepare makes a host that has no store yet.
-func prepare(cfg Config) (*Host, error) {
+// prepare makes a host that has no store yet. Before, if there is one, is the host that it
+// follows.
+func prepare(cfg Config, before *Host) (*Host, error) {
 	h := &Host{cfg: cfg, config: cfg.Config, log: cfg.Logger,
 		servers: map[string]*servers.Server{}, toolsets: map[string]tenon.Toolset{},
-		snapshots: map[string]*catalog.Snapshot{}, stored: map[string]struct{}{}, redactor: new(tenon.Redactor)}
+		snapshots: map[string]*catalog.Snapshot{}, stored: map[string]struct{}{}, identities: map[string]string{}, fleet: new(fleet)}
+	if before != nil {
+		h.fleet = before.fleet
+	}
+	h.redactor = &h.fleet.redactor
 	if h.config == nil {
 		h.config = &config.Config{}
 	}
@@ -192,7 +197,9 @@ func prepare(cfg Config) (*Host, error) {
 	if err := h.openCassette(); err != nil {
 		return nil, err
 	}
-	if err := h.openServers(); err != nil {
+	h.fleet.join()
+	if err := h.openServers(before); err != nil {
+		h.abandon()
 		return nil, err
 	}
 	h.models = openModels(h)
@@ -205,6 +212,7 @@ func (h *Host) work() (err error) {
 	h.engine, err = local.New(local.Config{Store: h.store, NewCore: h.newCore, Do: h.do, Clock: h.cfg.Clock, Logger: h.log, Observe: h.observe,
 		Parallel: maxParallel})
 	if err != nil {
+		h.abandon()
 		return errors.Join(err, h.leaveStore())
 	}
 	return nil
@@ -218,9 +226,9 @@ func (h *Host) leaveStore() error {
 	return h.store.Close()
 }
 
-// openServers makes the servers of the configuration, without starting any, and
-// the rules about their tools.
-func (h *Host) openServers() error {
+// openServers makes the servers of the configuration, without starting any, or takes
+// them from the host before, and the rules about their tools.
+func (h *Host) openServers(before *Host) error {
 	rules := &policy.Rules{Defaults: h.config.Policy.Defaults, Servers: map[string]policy.Block{}, Groups: h.config.Policy.Groups,
 		Agents: map[string]policy.Block{}, Tools: map[policy.ID]policy.Block{}, ToolGroups: map[policy.ID][]string{}}
 	kept := h.cfg.serversPath()
@@ -229,22 +237,7 @@ func (h *Host) openServers() error {
 		if !entry.IsEnabled() {
 			continue
 		}
-		s := servers.New(name, entry, servers.Options{LookupEnv: h.cfg.LookupEnv, Version: h.cfg.Version, Logger: h.log,
-			Cache: kept, Logs: kept, Live: h.cfg.Live, Reaper: &h.reaper, Pool: &h.pool,
-			Vault: h.vault, Learned: h.redactor.Add, Admit: h.onlyPublic(),
-			// A secret is read when the server that uses it starts, so that one
-			// that is missing harms no other server.
-			Resolve: func(ctx context.Context) (servers.Config, error) {
-				c, err := h.config.Server(ctx, name)
-				h.redactor.Add(c.Auth.Secret)
-				for _, v := range c.Secrets {
-					h.redactor.Add(v)
-				}
-				h.redactor.Add(c.Auth.ClientSecret)
-				h.redactor.Add(c.Auth.PrivateKey)
-				h.redactor.Add(c.Auth.Assertion)
-				return c, err
-			}})
+		s := h.makeServer(before, name, entry, kept)
 		h.servers[name], h.toolsets[name] = s, h.wrapped(name, s)
 		rules.Servers[name] = entry.Policy
 	}
@@ -407,12 +400,7 @@ const storeFile = "tenon.db"
 func (h *Host) Close() error {
 	h.logins.close()
 	err := h.engine.Close()
-	var wg sync.WaitGroup
-	for _, s := range h.Servers() {
-		wg.Go(func() { _ = s.Close() }) // a server that ends badly has nothing more to tell us
-	}
-	wg.Wait()
-	h.reaper.Close()
+	h.abandon()
 	if h.requests != nil {
 		h.requests.client.Close()
 	}

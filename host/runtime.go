@@ -53,6 +53,7 @@ func (h *Host) AddServer(ctx context.Context, name string, entry servers.Config)
 	}
 	kept, vault := h.cfg.serversPath(), h.cfg.vault()
 	s := servers.New(name, entry, servers.Options{LookupEnv: h.cfg.LookupEnv, Version: h.cfg.Version, Logger: h.log, Logs: kept, Live: true, Vault: vault, Learned: h.redactor.Add, Admit: h.onlyPublic(),
+		Reaper: &h.fleet.reaper,
 		Resolve: func(context.Context) (servers.Config, error) {
 			h.redactor.Add(entry.Auth.Secret)
 			h.redactor.Add(entry.Auth.ClientSecret)
@@ -130,6 +131,7 @@ func (h *Host) add(name string, t tenon.Toolset, src catalog.Source, s *servers.
 	if s != nil {
 		h.servers = maps.Clone(h.servers)
 		h.servers[name] = s
+		h.fleet.launch(s)
 	}
 	return nil
 }
@@ -161,7 +163,7 @@ func (h *Host) RemoveServer(name string) error {
 	if s == nil {
 		return err
 	}
-	return errors.Join(err, s.Close())
+	return errors.Join(err, h.fleet.drop(s))
 }
 
 // sourceOf says how the tools of a server are taken, as its entry says. The language of

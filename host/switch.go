@@ -27,14 +27,14 @@ type switches struct {
 // readSwitches applies what a person chose in an earlier process. A file that cannot
 // be read is an error: a server that was switched off must not start by itself.
 func (h *Host) readSwitches() error {
+	h.fleet.switching.Lock()
+	defer h.fleet.switching.Unlock()
 	s, err := h.switches()
-	if err != nil {
+	if err != nil || h.cfg.serversPath() == "" {
 		return err
 	}
-	for _, name := range s.Disabled {
-		if server, ok := h.Servers()[name]; ok {
-			server.Switch(false)
-		}
+	for name, server := range h.Servers() { // also those of the host before
+		server.Switch(!slices.Contains(s.Disabled, name))
 	}
 	return nil
 }
@@ -68,8 +68,8 @@ func (h *Host) SwitchServer(name string, on bool) error {
 	if err != nil {
 		return err
 	}
-	h.switching.Lock()
-	defer h.switching.Unlock()
+	h.fleet.switching.Lock()
+	defer h.fleet.switching.Unlock()
 	if err := h.keepSwitch(name, on); err != nil {
 		return err
 	}

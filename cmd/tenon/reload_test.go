@@ -3,15 +3,20 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/tenonhq/tenon/mcp"
 )
 
 // spoken is what a process says, to be read while it is at work.
@@ -126,3 +131,69 @@ func serveReload(t *testing.T) {
 
 // toolsPath lists the tools, as ResearchAI has it.
 const toolsPath = "/mcp/tools"
+
+// TestServeReloadKeepsConnections changes what is beside a server's entry, and then the
+// entry, under a tenon serve: the server is connected anew only for the second.
+func TestServeReloadKeepsConnections(t *testing.T) {
+	dir := t.TempDir()
+	for k, v := range map[string]string{"HOME": dir, "XDG_CONFIG_HOME": "", "XDG_STATE_HOME": "", "TENON_KEYRING": "off", "TENON_NO_PROBE": "1"} {
+		t.Setenv(k, v)
+	}
+	srv, err := mcp.NewServer(mcp.ServerConfig{Name: "x", Version: "1", Tools: []mcp.ServerTool{{
+		Definition: json.RawMessage(`{"name":"look","description":"x","inputSchema":{"type":"object"}}`),
+		Call: func(context.Context, *mcp.ToolRequest) (json.RawMessage, error) {
+			return json.RawMessage(`{"content":[]}`), nil
+		}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner := srv.HTTP(mcp.HTTPConfig{})
+	var begun, ended atomic.Int32
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			ended.Add(1)
+		} else if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" {
+			begun.Add(1)
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	defer web.Close()
+	file := filepath.Join(dir, "tenon.yaml")
+	put := func(entry, rest string) {
+		t.Helper()
+		text := "servers:\n  t: {url: \"" + web.URL + "\", protocol: \"2025-11-25\", lifecycle: eager" + entry + "}\n" + rest
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("", "")
+	var said spoken
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan int, 1)
+	go func() {
+		done <- run(ctx, []string{"serve", "-c", file, "--listen", "off", "--home", filepath.Join(dir, "home")}, stdio{strings.NewReader(""), io.Discard, &said})
+	}()
+	const connected = `MCP initialization complete: 1/1`
+	_, at := said.await(t, 0, connected)
+	for _, c := range []struct {
+		entry, rest string
+		begun       int32
+	}{
+		{"", "limits: {max_turns: 7}\n", 1},
+		{", exclude: [nothing]", "limits: {max_turns: 7}\n", 1},
+		{", headers: {X-A: b}", "limits: {max_turns: 7}\n", 2},
+	} {
+		put(c.entry, c.rest)
+		// Which of the two lines comes first is open.
+		_, reloaded := said.await(t, at, `config reloaded`)
+		_, at = said.await(t, at, connected)
+		at = max(at, reloaded)
+		if got := begun.Load(); got != c.begun {
+			t.Errorf("after %q: %d sessions were begun, want %d", c.entry, got, c.begun)
+		}
+	}
+	cancel()
+	if status := <-done; status != 0 || ended.Load() != begun.Load() {
+		t.Errorf("status %d; %d sessions were begun, and %d ended", status, begun.Load(), ended.Load())
+	}
+}

@@ -49,7 +49,8 @@ func newServe(a *app) *cobra.Command {
 			"SIGTERM or Ctrl-C stops it: what is under way may end within the grace, nothing new begins, and the runs go\n" +
 			"on under the next tenon serve, or with tenon runs resume. A second one ends it at once. The\n" +
 			"configuration is loaded again when one of its files changes, and on SIGHUP; where it has an error the last good\n" +
-			"one stays. The log on stderr says what it does; --log-level warn makes it quiet.",
+			"one stays, and servers whose entries are what they were keep their connections. The log on stderr says what\n" +
+			"it does; --log-level warn makes it quiet.",
 		Example: "  tenon serve\n  curl -H \"Authorization: Bearer $(cat .tenon/serve.token)\" http://127.0.0.1:8420/api/v1/runs\n" +
 			"  tenon serve -c tenon.yaml --listen 127.0.0.1:9000 --log-level debug",
 		Args: args(0, 0, ""),

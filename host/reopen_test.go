@@ -1,0 +1,255 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/mcp"
+	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// visits counts the sessions that were begun and ended at a server.
+type visits struct {
+	url string
+	mu  sync.Mutex
+	now map[string]bool
+	all int
+}
+
+func (v *visits) count() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return fmt.Sprintf("%d begun, %d open", v.all, len(v.now))
+}
+
+// visited serves a tool, wait, that answers when it is let go.
+func visited(t *testing.T, called chan<- struct{}, let <-chan struct{}) *visits {
+	t.Helper()
+	srv, err := mcp.NewServer(mcp.ServerConfig{Name: "x", Version: "1", Tools: []mcp.ServerTool{{
+		Definition: json.RawMessage(`{"name":"wait","description":"Waits","inputSchema":{"type":"object"}}`),
+		Call: func(ctx context.Context, _ *mcp.ToolRequest) (json.RawMessage, error) {
+			called <- struct{}{}
+			select {
+			case <-let:
+				return json.RawMessage(`{"content":[{"type":"text","text":"done"}]}`), nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &visits{now: map[string]bool{}}
+	inner := srv.HTTP(mcp.HTTPConfig{NewSession: func() string {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.all++
+		id := fmt.Sprintf("s%d", v.all)
+		v.now[id] = true
+		return id
+	}})
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			v.mu.Lock()
+			delete(v.now, r.Header.Get("Mcp-Session-Id"))
+			v.mu.Unlock()
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	t.Cleanup(web.Close)
+	v.url = web.URL
+	return v
+}
+
+// TestReopenKeepsConnections holds that a server whose entry leads to the same connection
+// keeps it when the configuration is loaded again, with the calls that are under way; that
+// one whose entry does not is connected anew; and that each connection ends with the last
+// host that has it.
+func TestReopenKeepsConnections(t *testing.T) {
+	called, let := make(chan struct{}, 1), make(chan struct{})
+	v := visited(t, called, let)
+	dir := t.TempDir()
+	token := filepath.Join(dir, "token")
+	put := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(token, "first-token")
+	load := func(entry string) *config.Config {
+		t.Helper()
+		file := filepath.Join(dir, "tenon.yaml")
+		put(file, "servers:\n  t: {url: \""+v.url+"\", protocol: \"2025-11-25\""+entry+"}\n")
+		cfg, err := config.Load(t.Context(), config.Options{File: file, LookupEnv: func(string) (string, bool) { return "", false }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cfg
+	}
+	connect := func(h *host.Host) {
+		t.Helper()
+		if _, err := h.Servers()["t"].List(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := func(when, want string) {
+		t.Helper()
+		if got := v.count(); got != want {
+			t.Errorf("%s: %s sessions, want %s", when, got, want)
+		}
+	}
+	h, err := host.Open(t.Context(), host.Config{Config: load(""), Home: filepath.Join(dir, "home"), LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+		seen("at the end", "4 begun, 0 open")
+	}()
+	connect(h)
+	seen("connected", "1 begun, 1 open")
+	reopen := func(entry string) (old *host.Host) {
+		t.Helper()
+		next, err := h.Reopen(load(entry))
+		if err != nil {
+			t.Fatal(err)
+		}
+		old, h = h, next
+		return old
+	}
+
+	old := reopen(", description: x, include: [w*], trusted: false, policy: {approval: always}, naming: {template: \"my_{tool}\"}")
+	answer := make(chan error, 1)
+	go func() {
+		_, err := old.Servers()["t"].Call(t.Context(), tenon.Call{Tool: "wait"})
+		answer <- err
+	}()
+	<-called
+	if err := old.Close(); err != nil {
+		t.Error(err)
+	}
+	connect(h)
+	seen("what the catalog and the rules take", "1 begun, 1 open")
+	if tools, problems, err := h.Tools(t.Context()); err != nil || len(problems) > 0 {
+		t.Error(err, problems)
+	} else if !slices.Contains(tools.Names(), "my_wait") {
+		t.Error("the new entry does not count for the tools")
+	}
+	let <- struct{}{}
+	if err := <-answer; err != nil {
+		t.Errorf("a call that was under way: %v", err)
+	}
+
+	if err := h.SwitchServer("t", false); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.SwitchServer("t", true); err != nil {
+		t.Fatal(err)
+	}
+	connect(h)
+	for range 3 { // many times
+		if err := reopen("").Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	seen("switched", "2 begun, 1 open")
+
+	old = reopen(", headers: {X-A: b}")
+	seen("before the first use of another header", "2 begun, 1 open")
+	connect(h)
+	connect(old)
+	seen("both are at work", "3 begun, 2 open")
+	if err := old.Close(); err != nil {
+		t.Error(err)
+	}
+	seen("the old one is closed", "3 begun, 1 open")
+
+	// A reload that does not come to be lets go of what it held.
+	next, err := h.Reopen(load(", headers: {X-A: b}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := next.Close(); err != nil {
+		t.Error(err)
+	}
+	connect(h)
+	seen("the new host is closed", "3 begun, 1 open")
+
+	secret := ", headers: {X-A: b}, auth: {type: bearer, secret: {file: " + token + "}}"
+	if err := reopen(secret).Close(); err != nil {
+		t.Error(err)
+	}
+	connect(h)
+	put(token, "second-token") // told in no line of the configuration
+	before := h.Servers()["t"]
+	if err := reopen(secret).Close(); err != nil {
+		t.Error(err)
+	}
+	if h.Servers()["t"] == before {
+		t.Error("a server with another token keeps its connection")
+	}
+}
+
+// TestReopenWithoutAServer ends a server that the new configuration does not have, and
+// leaves the others.
+func TestReopenWithoutAServer(t *testing.T) {
+	v := visited(t, nil, nil)
+	both := &config.Config{Servers: map[string]servers.Config{"a": {URL: v.url, Protocol: "2025-11-25"}, "b": {URL: v.url, Protocol: "2025-11-25"}}}
+	h, err := host.Open(t.Context(), host.Config{Config: both, Home: t.TempDir(), LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range h.Servers() {
+		if _, err := s.List(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next, err := h.Reopen(&config.Config{Servers: map[string]servers.Config{"b": both.Servers["b"]}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.RemoveServer("b"); err != nil { // the other host has it still
+		t.Error(err)
+	}
+	if got := v.count(); got != "2 begun, 2 open" {
+		t.Error(got)
+	}
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := v.count(); got != "2 begun, 1 open" {
+		t.Error(got)
+	}
+	if _, err := next.Servers()["b"].List(t.Context()); err != nil {
+		t.Error(err)
+	}
+	public := false
+	last, err := next.Reopen(&config.Config{Servers: map[string]servers.Config{"b": both.Servers["b"]}, Policy: policy.Config{URLs: policy.URLs{AllowPrivate: &public}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := next.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := v.count(); got != "2 begun, 0 open" {
+		t.Errorf("an address that is not allowed any more: %s", got)
+	}
+	if err := last.Close(); err != nil {
+		t.Error(err)
+	}
+}

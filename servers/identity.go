@@ -1,0 +1,30 @@
+package servers
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/policy"
+)
+
+// Identity tells apart the entries that need servers of their own: what differs only in
+// what the catalog and the rules take from it leads to the same connection. It is a
+// digest, because it is made of values that may be secret.
+func (c Config) Identity() string {
+	secrets := []string{c.Auth.Secret.Reveal(), c.Auth.ClientSecret.Reveal(), c.Auth.PrivateKey.Reveal(), c.Auth.Assertion.Reveal()}
+	for _, s := range c.Secrets {
+		secrets = append(secrets, s.Reveal())
+	}
+	c = c.WithDefaults()
+	c.Description, c.Enabled, c.Trusted, c.IsRetrieval, c.Defer = "", nil, nil, false, nil
+	c.Include, c.Exclude, c.Where = nil, nil, ""
+	c.Naming, c.Transform, c.Schema, c.ProviderOptions, c.Policy = catalog.Naming{}, nil, catalog.Schema{}, nil, policy.Block{}
+	b, err := json.Marshal([]any{c, secrets})
+	if err != nil {
+		return "" // cannot be: texts, numbers and raw JSON that was read
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
