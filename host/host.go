@@ -97,6 +97,10 @@ type Config struct {
 	Live bool
 	// Logger takes what happens beside results; nil: nothing is logged.
 	Logger *slog.Logger
+	// Slow is told, on a goroutine of its own, of a server that takes seconds to
+	// connect; target is its command or URL, most how long that may last. Nil:
+	// nobody is told.
+	Slow func(server, target string, most time.Duration)
 	// Reading says that the host only looks at what is stored: a store that cannot be
 	// written is opened, too, and every write to it is an error.
 	Reading bool

@@ -2,6 +2,7 @@ package servers
 
 import (
 	"encoding/json"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -126,7 +127,7 @@ type Config struct {
 	// Its name in the registry of `registry`: servers search says that it is configured.
 	RegistryName string `yaml:"registry_name"`
 
-	// Time to connect and initialize.
+	// Time to connect and initialize; 2m for a command that may have to fetch the server first: npx, bunx, uvx, pipx, docker and the like.
 	Timeout time.Duration `yaml:"timeout" default:"10s"`
 	// Time for one request.
 	RequestTimeout time.Duration `yaml:"request_timeout" default:"60s"`
@@ -265,7 +266,9 @@ func (c Config) WithDefaults() Config {
 	}
 	c.SamplingLimits = c.SamplingLimits.withDefaults()
 	if c.Timeout == 0 {
-		c.Timeout = 10 * time.Second
+		if c.Timeout = 10 * time.Second; c.fetches() {
+			c.Timeout = 2 * time.Minute
+		}
 	}
 	if c.RequestTimeout == 0 {
 		c.RequestTimeout = time.Minute
@@ -283,6 +286,30 @@ func (c Config) WithDefaults() Config {
 		c.Auth.Header = "X-API-Key"
 	}
 	return c
+}
+
+// fetches reports whether the command may have to fetch the server before it can
+// start it, which takes as long as the network does.
+func (c Config) fetches() bool {
+	word := ""
+	for _, a := range c.Args {
+		if !strings.HasPrefix(a, "-") {
+			word = a
+			break
+		}
+	}
+	name := strings.ToLower(path.Base(strings.ReplaceAll(c.Command, `\`, "/")))
+	switch strings.TrimSuffix(strings.TrimSuffix(name, ".exe"), ".cmd") {
+	case "npx", "bunx", "pnpx", "uvx":
+		return true
+	case "npm", "pnpm", "yarn", "bun":
+		return slices.Contains([]string{"exec", "x", "dlx"}, word)
+	case "uv":
+		return word == "run" || word == "tool"
+	case "pipx", "docker", "podman", "deno", "go":
+		return word == "run"
+	}
+	return false
 }
 
 // InferTransport returns the transport as written, else the one that command or

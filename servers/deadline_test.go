@@ -1,12 +1,16 @@
 package servers
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/tenonhq/tenon"
 )
@@ -51,5 +55,51 @@ func TestConnectDeadline(t *testing.T) {
 			}
 			t.Logf("%s", time.Since(start))
 		})
+	}
+}
+
+// TestSlow tells of a server that takes seconds to start, once, and gives commands that
+// may have to fetch it more time.
+func TestSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		takes := 4 * time.Second
+		s := faked(Config{Args: []string{"a"}}, func(ctx context.Context) (connection, error) {
+			time.Sleep(takes)
+			return newFake(), nil
+		})
+		defer func() { _ = s.Close() }()
+		s.opts.Slow = func(server, target string, most time.Duration) {
+			told = append(told, server+": "+target+" "+most.String())
+		}
+		if _, err := s.Tools(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		takes = time.Second
+		if err := s.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if diff := cmp.Diff([]string{"t: fake a 10s"}, told); diff != "" {
+			t.Error(diff)
+		}
+	})
+	for command, fetches := range map[string]bool{
+		"npx -y @modelcontextprotocol/server-everything": true, `C:\node\npx.cmd -y x`: true, "uvx mcp-server-time": true,
+		"uv --quiet run server.py": true, "uv pip install x": false, "/usr/bin/docker run -i --rm mcp/time": true,
+		"docker exec c server": false, "pnpm dlx x": true, "npm exec x": true, "npm start": false, "pipx run x": true,
+		"node server.js": false, "npxy": false, "tenon testserver": false, "go run ./server": true,
+	} {
+		words := strings.Fields(command)
+		want := 10 * time.Second
+		if fetches {
+			want = 2 * time.Minute
+		}
+		if c := (Config{Command: words[0], Args: words[1:]}).WithDefaults(); c.Timeout != want {
+			t.Errorf("%s has %s to connect, want %s", command, c.Timeout, want)
+		}
+	}
+	if c := (Config{Command: "npx", Timeout: time.Second}).WithDefaults(); c.Timeout != time.Second {
+		t.Errorf("what is written counts, is %s", c.Timeout)
 	}
 }

@@ -48,7 +48,14 @@ type Options struct {
 	// Changed is called, on a goroutine of the connection, after a server told
 	// that its tools have changed. It must not block. Nil: nobody is told.
 	Changed func(server string)
+	// Slow is told, on a goroutine of its own, that a server is still being connected
+	// to after a few seconds; target is its command or URL, most how long that may
+	// last. Nil: nobody is told.
+	Slow func(server, target string, most time.Duration)
 }
+
+// slowAfter is how long a connect lasts before those who watch are told of it.
+const slowAfter = 3 * time.Second
 
 // Server is one configured MCP server. It connects at its first use, and again
 // at the first use after the connection was lost. It is safe for concurrent
@@ -346,6 +353,10 @@ func (s *Server) dialOnce() {
 		done <- outcome{d, err}
 	})
 	var o outcome
+	if s.opts.Slow != nil {
+		slow := time.AfterFunc(slowAfter, func() { s.opts.Slow(s.name, short(s.target()), s.cfg.Timeout) })
+		defer slow.Stop()
+	}
 	late := time.NewTimer(s.cfg.Timeout + teardown)
 	defer late.Stop()
 	select {

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -106,7 +107,12 @@ func (a *app) hostConfig(ctx context.Context, o opening) (host.Config, error) {
 	}
 	return host.Config{Config: cfg, Home: a.home, Model: o.model, Record: o.record, Replay: o.replay, Resumed: o.resumed,
 		LookupEnv: a.lookupEnv, Workflows: o.workflows, Hidden: o.hidden, Version: version().Version, Logger: a.logger(cfg), Brief: !o.lasting, Reading: !o.connect || o.reads, Live: o.live || o.adhoc.given(),
-		Attended: a.canAsk() || a.wait || o.lasting}, nil
+		Attended: a.canAsk() || a.wait || o.lasting, Slow: a.slow}, nil
+}
+
+// slow tells whoever waits what for.
+func (a *app) slow(server, target string, most time.Duration) {
+	a.hint("server '%s' is still starting (%s); the first time it may have to be fetched; waiting up to %.0f s", server, target, most.Seconds())
 }
 
 // findModel looks for a model where the configuration names none. The question
@@ -198,8 +204,10 @@ func problemText(p host.Problem) string {
 type adhoc struct {
 	url, protocol, transport string
 	urlGiven                 bool
+	name                     string // in config
 	headers                  []string
 	command                  []string
+	patience                 time.Duration // to connect; 0: that of the configuration's servers
 }
 
 // flags adds the flags that give a server.
@@ -208,6 +216,7 @@ func (s *adhoc) flags(cmd *cobra.Command) {
 	f.StringVar(&s.url, "url", "", "`URL` of a server, in place of the configuration's")
 	f.StringArrayVar(&s.headers, "header", nil, "HTTP header `NAME:VALUE` for --url; may be repeated")
 	f.Var(&enum{&s.transport, config.URLTransports()}, "transport", "`TRANSPORT` of the server at --url (default: websocket for ws:// and wss://, else http)")
+	f.DurationVar(&s.patience, "connect-timeout", 0, "`TIME` that server has to start and answer (default: 10s; 2m for npx, uvx, docker and the like)")
 	f.Var(&enum{&s.protocol, config.Protocols()}, "protocol", "protocol `REVISION` of that server (default: found out)")
 }
 
@@ -229,6 +238,10 @@ func (s *adhoc) split(cmd *cobra.Command, args []string) ([]string, error) {
 		return nil, usage(cmd, "--transport needs --url")
 	case !s.given() && s.protocol != "":
 		return nil, usage(cmd, "--protocol needs --url or a command behind --")
+	case !s.given() && s.patience != 0:
+		return nil, usage(cmd, "--connect-timeout needs --url or a command behind --; for the configuration's servers it is servers.NAME.timeout")
+	case s.patience < 0:
+		return nil, usage(cmd, "--connect-timeout must be positive")
 	}
 	return args, nil
 }
@@ -240,7 +253,7 @@ func (s *adhoc) config() (*config.Config, error) {
 	if s.urlGiven && strings.TrimSpace(s.url) == "" {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "Server URL must not be empty")
 	}
-	c := servers.Config{URL: s.url, Protocol: s.protocol, Transport: s.transport}
+	c := servers.Config{URL: s.url, Protocol: s.protocol, Transport: s.transport, Timeout: s.patience}
 	name := ""
 	if s.urlGiven {
 		u, err := url.Parse(s.url)
@@ -264,6 +277,7 @@ func (s *adhoc) config() (*config.Config, error) {
 		name = serverName(s.command)
 		c.Command, c.Args = s.command[0], s.command[1:]
 	}
+	s.name = name
 	// Whoever names a command or an address means what it is now.
 	return &config.Config{Servers: map[string]servers.Config{name: c.WithDefaults()}, Policy: policy.Config{Pins: policy.PinsOff}}, nil
 }
@@ -295,8 +309,12 @@ func base(s string) string {
 }
 
 // connectError lets the message about the command line's own server stand alone,
-// as other MCP tools print it.
+// as other MCP tools print it, and name what can be said there.
 func (s *adhoc) connectError(err error) error {
+	if s.given() && tenon.ErrorCode(err) == tenon.CodeTimeout {
+		text := strings.Replace(err.Error(), "servers."+s.name+".timeout", "--connect-timeout", 1)
+		err = &tenon.Error{Code: tenon.CodeTimeout, Message: text, Err: err}
+	}
 	if s.given() && strings.HasPrefix(err.Error(), "Failed to connect to MCP server") {
 		return plain{err}
 	}
