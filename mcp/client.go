@@ -128,6 +128,7 @@ type Client struct {
 	calls    openCalls
 	params   atomic.Pointer[map[string][]mirrored] // by tool: arguments that go into headers too
 	changed  debounce
+	tasks    taskNotices
 	opened   <-chan struct{} // closed once the stream of notices of a legacy session is open; nil: there is none
 	renew    sync.Mutex      // one new session at a time
 }
@@ -293,7 +294,12 @@ func (c *Client) notice(method string, params []byte) {
 	}
 	switch method {
 	case "notifications/subscriptions/acknowledged":
-		c.healthy(nil)
+		if !c.tasks.opened(params) { // those say nothing about the lists
+			c.healthy(nil)
+		}
+	case "notifications/tasks":
+		c.tasks.told(params)
+		return
 	case "notifications/progress":
 		c.onProgress(params)
 		return

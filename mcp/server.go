@@ -163,21 +163,6 @@ func (s *Server) SetTools(tools []ServerTool) error {
 	return nil
 }
 
-// ListChanged tells those who listen that a list ("prompts", "resources") is another one
-// from now on. [Server.SetTools] does so for the tools.
-func (s *Server) ListChanged(list string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tell(list)
-}
-
-// tell tells every connection; the caller holds the lock.
-func (s *Server) tell(list string) {
-	for c := range s.conns {
-		go c.changed(list) // a slow listener must not hold up the others
-	}
-}
-
 // serverConn is one connection, or one request over HTTP, as the handlers see it.
 type serverConn struct {
 	s      *Server
@@ -359,11 +344,10 @@ func rest(object []byte) []byte {
 // describe appends what the server says about itself.
 func (s *Server) describe(b []byte, info string) []byte {
 	can := []byte(`{"tools":{"listChanged":true},"logging":{}`)
-	if s.cfg.Offers != nil {
-		can = member(can, "prompts", []byte(`{"listChanged":true}`))
-	}
-	if len(s.cfg.Resources) > 0 || s.cfg.Offers != nil {
-		can = member(can, "resources", []byte(`{"listChanged":true}`))
+	for _, list := range []string{"prompts", "resources"} {
+		if s.lists()[list] {
+			can = member(can, list, []byte(`{"listChanged":true}`))
+		}
 	}
 	if len(s.cfg.Extensions) > 0 && info == "" {
 		all := []byte{'{'}
@@ -489,50 +473,4 @@ func (c *serverConn) call(ctx context.Context, r *jsonrpc.Request, meta []byte, 
 	}
 	b := append(text([]byte(`{"content":[{"type":"text"`), "text", err.Error()), `}],"isError":true}`...)
 	return b, nil
-}
-
-// listen holds a subscription open until the caller ends it (2026-07-28).
-func (c *serverConn) listen(ctx context.Context, r *jsonrpc.Request) ([]byte, error) {
-	filter := jsonrpc.Field(r.Params, "notifications")
-	agreed := []byte{'{'}
-	if string(jsonrpc.Field(filter, "toolsListChanged")) == "true" {
-		agreed = append(agreed, `"toolsListChanged":true`...)
-	}
-	agreed = append(agreed, '}')
-	c.mu.Lock()
-	c.subs[string(r.ID)] = agreed
-	c.mu.Unlock()
-	defer func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.subs, string(r.ID))
-	}()
-	c.notify("notifications/subscriptions/acknowledged", append(member(subscription(r.ID), "notifications", agreed), '}'))
-	<-ctx.Done()
-	return append(append([]byte(`{"resultType":"complete",`), subscription(r.ID)[1:]...), '}'), nil
-}
-
-// subscription begins params that belong to a subscription.
-func subscription(id []byte) []byte {
-	return member([]byte{'{'}, "_meta", append(member([]byte{'{'}, metaSubscription, id), '}'))
-}
-
-// changed tells that a list changed, in the way of the connection's era.
-func (c *serverConn) changed(list string) {
-	c.mu.Lock()
-	legacyEra := c.version != ""
-	var ids []string
-	for id, filter := range c.subs {
-		if jsonrpc.Field(filter, list+"ListChanged") != nil {
-			ids = append(ids, id)
-		}
-	}
-	c.mu.Unlock()
-	method := "notifications/" + list + "/list_changed"
-	if legacyEra {
-		c.notify(method, nil)
-	}
-	for _, id := range ids {
-		c.notify(method, append(subscription([]byte(id)), '}'))
-	}
 }

@@ -87,7 +87,8 @@ func pollOf(raw []byte) int64 {
 }
 
 // task answers what a task wants to know and asks after it until it has ended, or
-// has a question. Who gives up has it cancelled.
+// has a question: from time to time, and when the server tells that it changed. Who gives
+// up has it cancelled.
 func (c *Client) task(ctx context.Context, call tenon.Call, st *taskState) (*tenon.Result, error) {
 	if len(call.Input.Responses) > 0 && string(call.Input.Responses) != "{}" {
 		params := member(text(nil, "taskId", st.ID), "inputResponses", call.Input.Responses)
@@ -99,13 +100,15 @@ func (c *Client) task(ctx context.Context, call tenon.Call, st *taskState) (*ten
 			return true
 		})
 	}
+	woken, stop := c.followTask(ctx, st.ID)
+	defer stop()
 	said, told, failures := "", 0, 0
 	for pause := firstPoll; ; pause = min(2*pause, slowPoll) {
 		every := pause
 		if st.Poll > 0 {
 			every = max(time.Duration(st.Poll)*time.Millisecond, quickestPoll)
 		}
-		if !wait(ctx, every) {
+		if !waitOr(ctx, every, woken) {
 			return nil, c.taskFailed(ctx, st, "tasks/get", ctx.Err())
 		}
 		raw, err := c.request(ctx, "tasks/get", text(nil, "taskId", st.ID), nil, st.ID)

@@ -65,6 +65,15 @@ func TestTasks(t *testing.T) {
 					t.Errorf("told %q", said)
 				}
 			})
+			t.Run("the server tells of its end", func(t *testing.T) {
+				// Asked after once an hour, at most a minute apart.
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				defer cancel()
+				r, asked, err := finish(ctx, s, later(`{"ms":200,"poll":3600000,"ask":true}`), map[string]string{"name": `{"action":"accept","content":{"name":"Ann"}}`})
+				if err != nil || r.Content[0].Text != "done for Ann" || !slices.Equal(asked, []string{"name"}) {
+					t.Fatalf("%+v, %v, asked %v", r, err, asked)
+				}
+			})
 			t.Run("asks once", func(t *testing.T) {
 				r, asked, err := finish(t.Context(), s, later(`{"ms":100,"ask":true}`), map[string]string{"name": `{"action":"accept","content":{"name":"Ann"}}`})
 				if err != nil || r.Content[0].Text != "done for Ann" || !slices.Equal(asked, []string{"name"}) {
@@ -120,7 +129,7 @@ func TestTasks(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			if st := readStats(t, file); st.Calls != 8 {
+			if st := readStats(t, file); st.Calls != 9 {
 				t.Errorf("%d calls, want one for each task", st.Calls)
 			}
 		})

@@ -11,7 +11,7 @@ import (
 
 // prompted answers what is asked about prompts, and with --prompts about resources; nil
 // leaves the answer to others.
-func (s *server) prompted(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+func (s *server) prompted(_ context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	switch name, _ := jsonrpc.String(jsonrpc.Field(params, "name")); {
 	case method == "prompts/list":
 		return s.promptList(), nil
@@ -20,7 +20,7 @@ func (s *server) prompted(ctx context.Context, method string, params json.RawMes
 		text, err := json.Marshal("Please greet " + whom + ".")
 		return json.RawMessage(`{"description":"Greets a person","messages":[{"role":"user","content":{"type":"text","text":` + string(text) + `}}]}`), err
 	case s.o.Prompts:
-		return offered(ctx, method, params)
+		return s.promptsOffer(method, params)
 	case method == "prompts/get":
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "there is no prompt %s", name)
 	}
@@ -41,8 +41,8 @@ func (s *server) promptList() json.RawMessage {
 	return json.RawMessage(list + "]}")
 }
 
-// offered answers what is asked about the prompts and resources of --prompts.
-func offered(_ context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+// promptsOffer answers what is asked about the prompts and resources of --prompts.
+func (s *server) promptsOffer(method string, params json.RawMessage) (json.RawMessage, error) {
 	var p struct {
 		Name, URI string
 		Arguments map[string]string
@@ -64,8 +64,14 @@ func offered(_ context.Context, method string, params json.RawMessage) (json.Raw
 		}
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "there is no prompt %s", p.Name)
 	case "resources/list":
-		return json.RawMessage(`{"resources":[{"uri":"test://notes","name":"notes","description":"Some notes","mimeType":"text/plain"},` +
-			`{"uri":"test://pixel","name":"pixel","mimeType":"image/png"},{"uri":"test://raw","name":"raw"}]}`), nil
+		list := `{"resources":[{"uri":"test://notes","name":"notes","description":"Some notes","mimeType":"text/plain"},` +
+			`{"uri":"test://pixel","name":"pixel","mimeType":"image/png"},{"uri":"test://raw","name":"raw"}`
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.mutated {
+			list += `,{"uri":"test://added","name":"added"}`
+		}
+		return json.RawMessage(list + "]}"), nil
 	case "resources/templates/list":
 		return json.RawMessage(`{"resourceTemplates":[{"uriTemplate":"test://day/{date}","name":"day"}]}`), nil
 	case "resources/read":

@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -37,16 +38,16 @@ func (s *server) taskers() []entry {
 	if !s.o.Tasks {
 		return nil
 	}
-	return []entry{{"later", "Answers with a task that takes its time", `"ms":{"type":"integer","default":300},"ask":{"type":"boolean"},` +
+	return []entry{{"later", "Answers with a task that takes its time", `"ms":{"type":"integer","default":300},"poll":{"type":"integer","default":25},"ask":{"type":"boolean"},` +
 		`"end":{"type":"string","enum":["completed","error","failed","cancelled","never","lost"]}`, ``, changes, s.later}}
 }
 
 // later begins a task.
 func (s *server) later(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 	args, err := arguments[struct {
-		MS  int
-		Ask bool
-		End string
+		MS, Poll int
+		Ask      bool
+		End      string
 	}](r)
 	if err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func (s *server) later(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, 
 		args.MS = 300
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
-	t := &task{Status: "working", Message: "it has begun", Created: time.Now().UTC(), TTL: 3_600_000, Poll: 25,
+	t := &task{Status: "working", Message: "it has begun", Created: time.Now().UTC(), TTL: 3_600_000, Poll: int64(cmp.Or(args.Poll, 25)),
 		answers: make(chan json.RawMessage, 1), cancel: cancel}
 	t.Updated = t.Created
 	s.mu.Lock()
@@ -85,9 +86,10 @@ func (s *server) later(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, 
 func (s *server) work(ctx context.Context, t *task, d time.Duration, ask bool, end string) {
 	set := func(f func()) {
 		s.mu.Lock()
-		defer s.mu.Unlock()
 		f()
 		t.Updated = time.Now().UTC()
+		s.mu.Unlock()
+		s.tellTask(t)
 	}
 	pause := func(d time.Duration) bool { return pause(ctx, d) }
 	if !pause(d / 2) {
@@ -106,7 +108,7 @@ func (s *server) work(ctx context.Context, t *task, d time.Duration, ask bool, e
 		case <-ctx.Done():
 			return
 		}
-		if !pause(2 * time.Duration(t.Poll) * time.Millisecond) { // it is asked after, and shows the question once more
+		if !pause(2 * time.Duration(min(t.Poll, 25)) * time.Millisecond) { // it is asked after, and shows the question once more
 			return
 		}
 	}
@@ -130,6 +132,15 @@ func (s *server) work(ctx context.Context, t *task, d time.Duration, ask bool, e
 			t.Result = json.RawMessage(fmt.Sprintf(`{"content":[{"type":"text","text":"done for %s"}],"structuredContent":{"id":9007199254740993}}`, name))
 		}
 	})
+}
+
+// tellTask tells those who listen how a task is.
+func (s *server) tellTask(t *task) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b, err := json.Marshal(t); err == nil {
+		s.srv.TaskChanged(t.ID, b)
+	}
 }
 
 // show is a task as a result.
@@ -173,6 +184,7 @@ func (s *server) asked(_ context.Context, method string, params, meta json.RawMe
 			t.Status, t.Message, t.Requests = "cancelled", "as you wished", nil
 		}
 		s.mu.Unlock()
+		s.tellTask(t)
 	}
 	return json.RawMessage(`{"resultType":"complete"}`), nil
 }

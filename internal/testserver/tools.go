@@ -320,13 +320,15 @@ func logAll(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 	return textResult("logged"), nil
 }
 
-// mutate adds the tool added and the prompt added_prompt, and those who listen are told.
+// mutate adds the tool added, the prompt added_prompt and, with --prompts, the resource
+// test://added, and those who listen are told.
 func (s *server) mutate(context.Context, *mcp.ToolRequest) (json.RawMessage, error) {
 	list := append(s.tools(), s.tool(entry{name: "added", description: "Came later", hints: reads, call: fixed(`{"content":[{"type":"text","text":"I am new"}]}`)}))
 	s.mu.Lock()
 	s.mutated = true
 	s.mu.Unlock()
 	s.srv.ListChanged("prompts")
+	s.srv.ListChanged("resources")
 	return textResult("added"), s.srv.SetTools(list)
 }
 

@@ -1,0 +1,114 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/tenonhq/tenon/jsonrpc"
+)
+
+// listen holds a subscription open until the caller ends it (2026-07-28).
+func (c *serverConn) listen(ctx context.Context, r *jsonrpc.Request) ([]byte, error) {
+	agreed := c.s.agreed(jsonrpc.Field(r.Params, "notifications"))
+	c.mu.Lock()
+	c.subs[string(r.ID)] = agreed
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.subs, string(r.ID))
+	}()
+	c.notify("notifications/subscriptions/acknowledged", append(member(subscription(r.ID), "notifications", agreed), '}'))
+	<-ctx.Done()
+	return append(append([]byte(`{"resultType":"complete",`), subscription(r.ID)[1:]...), '}'), nil
+}
+
+// agreed is what the server tells of, of what is asked for.
+func (s *Server) agreed(filter []byte) []byte {
+	b := []byte{'{'}
+	for list, has := range s.lists() {
+		if key := list + "ListChanged"; has && string(jsonrpc.Field(filter, key)) == "true" {
+			b = member(b, key, []byte("true"))
+		}
+	}
+	if ids := jsonrpc.Field(filter, "taskIds"); len(ids) > 0 && ids[0] == '[' && slices.Contains(s.cfg.Extensions, ExtensionTasks) {
+		b = member(b, "taskIds", ids)
+	}
+	return append(b, '}')
+}
+
+// lists says which lists the server has, and so tells changes of.
+func (s *Server) lists() map[string]bool {
+	return map[string]bool{"tools": true, "prompts": s.cfg.Offers != nil, "resources": len(s.cfg.Resources) > 0 || s.cfg.Offers != nil}
+}
+
+// subscription begins params that belong to a subscription.
+func subscription(id []byte) []byte {
+	return member([]byte{'{'}, "_meta", append(member([]byte{'{'}, metaSubscription, id), '}'))
+}
+
+// ListChanged tells those who listen that a list ("prompts", "resources") is another one
+// from now on. [Server.SetTools] does so for the tools.
+func (s *Server) ListChanged(list string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tell(list)
+}
+
+// tell tells every connection; the caller holds the lock.
+func (s *Server) tell(list string) {
+	for c := range s.conns {
+		go c.changed(list) // a slow listener must not hold up the others
+	}
+}
+
+// TaskChanged tells those who listen for a task (extension Tasks) how it is: the JSON
+// object that tasks/get would answer.
+func (s *Server) TaskChanged(id string, task json.RawMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		go c.taskChanged(id, task)
+	}
+}
+
+// changed tells that a list changed, in the way of the connection's era.
+func (c *serverConn) changed(list string) {
+	c.mu.Lock()
+	legacyEra := c.version != ""
+	c.mu.Unlock()
+	method := "notifications/" + list + "/list_changed"
+	if legacyEra {
+		c.notify(method, nil)
+	}
+	for _, id := range c.listeners(func(filter []byte) bool { return jsonrpc.Field(filter, list+"ListChanged") != nil }) {
+		c.notify(method, append(subscription([]byte(id)), '}'))
+	}
+}
+
+func (c *serverConn) taskChanged(id string, task json.RawMessage) {
+	for _, sub := range c.listeners(func(filter []byte) bool {
+		var ids []string
+		return json.Unmarshal(jsonrpc.Field(filter, "taskIds"), &ids) == nil && slices.Contains(ids, id)
+	}) {
+		params := subscription([]byte(sub))
+		jsonrpc.Fields(task, func(k, v []byte) bool {
+			params = member(params, string(k), v)
+			return true
+		})
+		c.notify("notifications/tasks", append(params, '}'))
+	}
+}
+
+// listeners returns the ids of the subscriptions whose filter is one that is looked for.
+func (c *serverConn) listeners(is func(filter []byte) bool) (ids []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, filter := range c.subs {
+		if is(filter) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}

@@ -1,0 +1,125 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/tenonhq/tenon/internal/rawjson"
+	"github.com/tenonhq/tenon/jsonrpc"
+)
+
+// taskNotices is who waits for word of tasks. Servers may tell of a task's changes
+// (notifications/tasks, on a subscription that names it); a client asks after it all the
+// same, since they need not.
+type taskNotices struct {
+	mu      sync.Mutex
+	waiting map[string][]chan struct{} // by the id of the task
+	subs    map[string]string          // id of a subscription → that of its task
+	refused bool                       // the server knows no subscriptions
+}
+
+// told wakes those who wait for a task. What the notice says of it is asked for again:
+// who waits takes nothing for an answer that is none to a request of its own.
+func (n *taskNotices) told(params []byte) {
+	id, _ := jsonrpc.String(jsonrpc.Field(params, "taskId"))
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.wake(id)
+}
+
+// wake wakes those who wait for a task; the caller holds the lock.
+func (n *taskNotices) wake(id string) {
+	for _, c := range n.waiting[id] {
+		select {
+		case c <- struct{}{}:
+		default: // it is awake
+		}
+	}
+}
+
+// opened reports whether a subscription that the server has begun is one to a task. Who
+// waits for that asks once more: it may have changed before.
+func (n *taskNotices) opened(params []byte) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	id, ok := n.subs[string(jsonrpc.Field(jsonrpc.Field(params, "_meta"), metaSubscription))]
+	if ok {
+		n.wake(id)
+	}
+	return ok
+}
+
+// followTask asks the server to tell of a task. Woken gets a value when it did. Stop ends
+// that, and returns when nothing of it is left.
+func (c *Client) followTask(ctx context.Context, id string) (woken <-chan struct{}, stop func()) {
+	n := &c.tasks
+	wake := make(chan struct{}, 1)
+	n.mu.Lock()
+	refused := n.refused
+	if n.waiting == nil {
+		n.waiting, n.subs = map[string][]chan struct{}{}, map[string]string{}
+	}
+	n.waiting[id] = append(n.waiting[id], wake)
+	n.mu.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	var subscribed sync.WaitGroup
+	if info := c.Info(); !refused && jsonrpc.Field(jsonrpc.Field(info.Capabilities, "extensions"), ExtensionTasks) != nil {
+		subscribed.Go(func() { c.subscribeTask(ctx, id) })
+	}
+	return wake, func() {
+		cancel()
+		subscribed.Wait()
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if left := without(n.waiting[id], wake); len(left) > 0 {
+			n.waiting[id] = left
+		} else {
+			delete(n.waiting, id)
+		}
+	}
+}
+
+// subscribeTask holds one subscription. Where it ends the polling is enough.
+func (c *Client) subscribeTask(ctx context.Context, id string) {
+	n := &c.tasks
+	sub := c.subscription(member(nil, "notifications", append(rawjson.AppendString([]byte(`{"taskIds":[`), id), "]}"...)))
+	key := strconv.FormatInt(sub.ID, 10)
+	n.mu.Lock()
+	n.subs[key] = id
+	n.mu.Unlock()
+	_, err := c.peer.Call(ctx, sub)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.subs, key)
+	if rpc := (*jsonrpc.Error)(nil); errors.As(err, &rpc) && rpc.Code == jsonrpc.CodeMethodNotFound {
+		n.refused = true
+	}
+}
+
+func without(list []chan struct{}, c chan struct{}) (left []chan struct{}) {
+	for _, o := range list {
+		if o != c {
+			left = append(left, o)
+		}
+	}
+	return left
+}
+
+// waitOr waits for a time, or less where it is woken, but for a least time.
+func waitOr(ctx context.Context, d time.Duration, woken <-chan struct{}) bool {
+	if !wait(ctx, min(d, quickestPoll)) {
+		return false
+	}
+	t := time.NewTimer(max(d-quickestPoll, 0))
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+	case <-woken:
+	}
+	return true
+}

@@ -1,0 +1,75 @@
+package servers
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tenonhq/tenon/mcp"
+)
+
+// TestListsChanged holds that tools, prompts and resources are asked for again after a
+// server said that they changed, in both eras and over each transport that carries notices,
+// and that the server's log says what came.
+func TestListsChanged(t *testing.T) {
+	for _, tt := range []struct{ kind, era string }{
+		{"stdio", "legacy"}, {"stdio", "modern"}, {"http", "legacy"}, {"http", "modern"}, {"sse", "legacy"}, {"ws", "legacy"}, {"ws", "modern"},
+	} {
+		t.Run(tt.kind+" "+tt.era, func(t *testing.T) {
+			t.Parallel()
+			cfg := process("--stdio", "--prompts", "--era", tt.era)
+			if tt.kind != "stdio" {
+				cfg = Config{URL: listening(t, "--"+tt.kind, "127.0.0.1:0", "--prompts", "--era", tt.era)}
+				if tt.kind == "sse" {
+					cfg.Transport = TransportSSE
+				}
+			}
+			s := started(t, cfg, Options{Logs: t.TempDir()})
+			has := func() (found [3]bool) {
+				t.Helper()
+				tools, err := s.List(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, tool := range tools {
+					found[0] = found[0] || tool.Remote == "added"
+				}
+				prompts, err := s.Prompts(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				found[1] = slices.ContainsFunc(prompts, func(p mcp.Prompt) bool { return p.Name == "added_prompt" })
+				resources, err := s.Resources(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				found[2] = slices.ContainsFunc(resources, func(r mcp.Resource) bool { return r.URI == "test://added" })
+				return found
+			}
+			if got := has(); got != [3]bool{} {
+				t.Fatalf("there before they are added: %v", got)
+			}
+			// The stream of notices opens behind the connect: the server tells again until it is heard.
+			for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+				text(t, s, "mutate", "")
+				got := has()
+				if got == [3]bool{true, true, true} {
+					break
+				}
+				if time.Now().After(end) {
+					t.Fatalf("tools, prompts, resources are up to date: %v", got)
+				}
+			}
+			var log strings.Builder
+			for _, l := range s.Logs(0) {
+				log.WriteString(l.Text + "\n")
+			}
+			for _, want := range []string{"the list of tools changed: added added", "the list of prompts changed: added added_prompt", "the list of resources changed: added test://added"} {
+				if !strings.Contains(log.String(), want) {
+					t.Errorf("the log does not say %q:\n%s", want, log.String())
+				}
+			}
+		})
+	}
+}
