@@ -174,6 +174,7 @@ func (k *checker) server(p, name string, s servers.Config) {
 			k.add(k.keyed[p+"."+key], p+"."+key, fmt.Sprintf("'%s' has no effect for %s transport", key, transport), "")
 		}
 	}
+	k.callers(p, transport, s)
 	for key, on := range map[string]bool{"prompts_as_tools": s.PromptsAsTools, "resources_as_tools": s.ResourcesAsTools} {
 		if on && !s.LoadsTools() {
 			k.add(k.keyed[p+"."+key], p+"."+key, fmt.Sprintf("'%s' has no effect with load_tools: false", key), "leave the server's own tools out with include: ['prompt:*', 'resources:*']")

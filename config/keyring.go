@@ -163,37 +163,53 @@ func (d *decoder) withSecret(n *node, p place) (refused bool) {
 
 // fillSecrets puts secrets in their places of an entry that is about to be used.
 func (c *Config) fillSecrets(ctx context.Context, name string, s *servers.Config) error {
-	var failed error
-	vars := variables{}
-	if c.vars != nil {
-		vars = *c.vars
-	}
-	vars.secret = func(name string) string {
-		v, err := c.Resolve(ctx, name)
-		if err != nil && failed == nil {
-			failed = err
-		}
-		s.Secrets = append(s.Secrets, v)
-		return v.Reveal()
-	}
-	fill := func(path, value string) string {
-		n := c.late[path]
-		if n == nil {
-			return value
-		}
-		return vars.expand(n.val, n, path, &sink{})
-	}
+	f := c.filler(ctx)
 	base := "servers." + name
 	s.Args = slices.Clone(s.Args)
 	for i, v := range s.Args {
-		s.Args[i] = fill(index(base+".args", i), v)
+		s.Args[i] = f.text(index(base+".args", i), v)
 	}
-	for key, m := range map[string]*map[string]string{"env": &s.Env, "headers": &s.Headers} {
-		out := make(map[string]string, len(*m))
-		for k, v := range *m {
-			out[k] = fill(base+"."+key+"."+k, v)
+	s.Env, s.Headers = f.texts(base+".env", s.Env), f.texts(base+".headers", s.Headers)
+	s.Secrets = append(s.Secrets, f.used...)
+	return f.err
+}
+
+// filler puts secrets into texts.
+type filler struct {
+	c    *Config
+	vars variables
+	used []tenon.Secret
+	err  error // the first one
+}
+
+func (c *Config) filler(ctx context.Context) *filler {
+	f := &filler{c: c}
+	if c.vars != nil {
+		f.vars = *c.vars
+	}
+	f.vars.secret = func(name string) string {
+		v, err := c.Resolve(ctx, name)
+		if err != nil && f.err == nil {
+			f.err = err
 		}
-		*m = out
+		f.used = append(f.used, v)
+		return v.Reveal()
 	}
-	return failed
+	return f
+}
+
+func (f *filler) text(path, value string) string {
+	n := f.c.late[path]
+	if n == nil {
+		return value
+	}
+	return f.vars.expand(n.val, n, path, &sink{})
+}
+
+func (f *filler) texts(path string, m map[string]string) map[string]string {
+	out := make(map[string]string, len(m))
+	for k, v := range m {
+		out[k] = f.text(path+"."+k, v)
+	}
+	return out
 }

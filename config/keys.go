@@ -18,11 +18,13 @@ var expands = map[string]bool{
 	"models.NAME.base_url": true, "models.NAME.headers.NAME": true, "models.NAME.path": true,
 	"agents.NAME.instructions.file": true, "agents.NAME.prompt": true, "store.path": true, "secrets.NAME.file": true, "prices": true,
 	"servers.NAME.roots[]": true, "registry.url": true, "telemetry.otlp": true,
+	"servers.NAME.principals.NAME.headers.NAME": true, "servers.NAME.principals.NAME.env.NAME": true, "servers.NAME.principals.NAME.auth.header": true,
 }
 
 // takeSecrets holds the patterns of the values in which ${secret:NAME} stands for
 // a secret. What is written in a command or an address would be seen by others.
-var takeSecrets = map[string]bool{"servers.NAME.env.NAME": true, "servers.NAME.headers.NAME": true, "servers.NAME.args[]": true}
+var takeSecrets = map[string]bool{"servers.NAME.env.NAME": true, "servers.NAME.headers.NAME": true, "servers.NAME.args[]": true,
+	"servers.NAME.principals.NAME.headers.NAME": true, "servers.NAME.principals.NAME.env.NAME": true}
 
 // secretKinds are the places that a secret is read from.
 var secretKinds = []string{"env", "file", "command", "keyring", "prompt"}
@@ -32,7 +34,7 @@ var secretKinds = []string{"env", "file", "command", "keyring", "prompt"}
 var isPath = map[string]bool{
 	"servers.NAME.cwd": true, "servers.NAME.env_file": true, "models.NAME.path": true, "agents.NAME.instructions.file": true,
 	"agents.NAME.prompt": true, "prices": true, "store.path": true, "secrets.NAME.file": true, "models.NAME.api_key.file": true, "servers.NAME.auth.secret.file": true,
-	"serve.auth.secret.file": true, "serve.auth.tokens.NAME.file": true, "registry.secret.file": true,
+	"serve.auth.secret.file": true, "serve.auth.tokens.NAME.file": true, "registry.secret.file": true, "servers.NAME.principals.NAME.auth.secret.file": true,
 	"servers.NAME.auth.client_secret.file": true, "servers.NAME.auth.private_key.file": true, "servers.NAME.auth.assertion.file": true, "servers.NAME.roots[]": true, "tools.NAME.path": true,
 }
 

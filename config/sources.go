@@ -74,6 +74,9 @@ func (c *Config) SecretCommands() map[string][]string {
 			paths = append(paths, "servers."+name+".auth.secret", "servers."+name+".auth.client_secret",
 				"servers."+name+".auth.private_key", "servers."+name+".auth.assertion")
 		}
+		for who := range s.Principals {
+			paths = append(paths, "servers."+name+".principals."+who+".auth.secret")
+		}
 	}
 	paths = append(paths, "serve.auth.secret")
 	for name := range c.Serve.Auth.Tokens {

@@ -193,7 +193,7 @@ func prepare(cfg Config, before *Host) (*Host, error) {
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
-	h.log = slog.New(redacting{h.log.Handler(), h.redactor})
+	h.log = slog.New(h.redactor.Handler(h.log.Handler()))
 	h.cfg.Attended = h.cfg.Attended || h.cfg.Approve != nil
 	if h.cfg.LookupEnv == nil {
 		h.cfg.LookupEnv = os.LookupEnv

@@ -71,7 +71,7 @@ func (s *Server) tellChanges(list string, before, after []listMember) {
 		return
 	}
 	text := fmt.Sprintf("the list of %s changed: %s", list, strings.Join(parts, "; "))
-	s.journal.add("state", text)
+	s.note("state", text)
 	s.log.Info("MCP server: "+text, "list", list)
 }
 

@@ -108,6 +108,10 @@ type Config struct {
 	Headers map[string]string `yaml:"headers" default:"{}"`
 	// All but stdio: how to sign in.
 	Auth Auth `yaml:"auth"`
+	// What a request over HTTP may bring of the caller's own, in the header Tenon-Server-Credentials. Nothing, where this is absent.
+	CallerCredentials CallerCredentials `yaml:"caller_credentials"`
+	// What principals of `serve.auth.tokens` have of their own at the server: name -> auth, headers, env. Their calls use connections of their own.
+	Principals map[string]Own `yaml:"principals" default:"{}"`
 	// http and sse: silence allowed on an event stream.
 	SSEReadTimeout time.Duration `yaml:"sse_read_timeout" default:"300s"`
 	// http: end the session with DELETE (protocol revisions up to 2025-11-25).

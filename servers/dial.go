@@ -229,7 +229,7 @@ func isKept(level, least string) bool {
 func (s *Server) said(line string) {
 	line = clean(line)
 	s.log.Debug("stderr", "line", line)
-	s.journal.add("stderr", line)
+	s.note("stderr", line)
 }
 
 // notice logs what a server has to say.
@@ -247,7 +247,7 @@ func (s *Server) notice(method string, params json.RawMessage) {
 			text = string(m.Data)
 		}
 		text = clean(text)
-		s.journal.add("notice", m.Level+": "+text)
+		s.note("notice", m.Level+": "+text)
 		s.log.Log(context.Background(), levels[m.Level], "MCP server says", "mcp_level", m.Level, "data", text)
 	}
 }

@@ -44,7 +44,10 @@ func (s *Server) Prompt(ctx context.Context, name string, args map[string]string
 			return nil, err
 		}
 		defer done()
-		return own.Prompt(ctx, name, args)
+		if raw, err = own.Prompt(ctx, name, args); err != nil {
+			return nil, own.veiledError(err)
+		}
+		return veiledJSON(own, raw, fmt.Sprintf("prompt '%s' of server '%s'", clean(name), s.name))
 	}
 	what := fmt.Sprintf("prompt '%s' of server '%s'", clean(name), s.name)
 	err = s.use(ctx, what, func(c *link) error {
@@ -61,7 +64,10 @@ func (s *Server) Read(ctx context.Context, uri string) (contents []tenon.Content
 			return nil, err
 		}
 		defer done()
-		return own.Read(ctx, uri)
+		if contents, err = own.Read(ctx, uri); err != nil {
+			return nil, own.veiledError(err)
+		}
+		return veiledJSON(own, contents, fmt.Sprintf("resource '%s' of server '%s'", clean(uri), s.name))
 	}
 	what := fmt.Sprintf("resource '%s' of server '%s'", clean(uri), s.name)
 	err = s.use(ctx, what, func(c *link) error {

@@ -5,7 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"log/slog"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +19,9 @@ import (
 // credentials in its place, headers and variables beside its own. The zero value is
 // nobody in particular.
 type Overlay struct {
+	// Owner is whose it is: connections of two owners are never shared, and one alone
+	// does not get all of them. "": of nobody in particular.
+	Owner   string
 	Auth    Auth              // Type "" leaves that of the configuration; not oauth
 	Headers map[string]string // over HTTP and WebSocket
 	Env     map[string]string // of a process of its own
@@ -29,7 +35,7 @@ func (o Overlay) Key() string {
 	if o.IsZero() {
 		return ""
 	}
-	b, err := json.Marshal([]any{o.Auth.Type, o.Auth.Header, o.Auth.Secret.Reveal(), o.Headers, o.Env})
+	b, err := json.Marshal([]any{o.Owner, o.Auth.Type, o.Auth.Header, o.Auth.Secret.Reveal(), o.Headers, o.Env})
 	if err != nil {
 		return "" // cannot be: all of it is text
 	}
@@ -46,31 +52,44 @@ func WithOverlay(ctx context.Context, o Overlay) context.Context {
 	return context.WithValue(ctx, overlayKey{}, o)
 }
 
-// over returns a configuration with an overlay on it.
+// over returns a configuration with an overlay on it. What the overlay says stands in
+// place of what the configuration says in a header of the same name, however that is
+// written.
 func (c Config) over(o Overlay) Config {
-	if o.Auth.Type != "" {
+	taken := []string{}
+	switch o.Auth.Type {
+	case "":
+	case AuthHeader, AuthAPIKey:
 		c.Auth = o.Auth
+		taken = append(taken, o.Auth.Header)
+	default:
+		c.Auth = o.Auth
+		taken = append(taken, "Authorization")
 	}
-	merge := func(a, b map[string]string) map[string]string {
-		if len(b) == 0 {
-			return a
-		}
-		out := maps.Clone(b)
-		for k, v := range a {
-			if _, own := b[k]; !own {
-				out[k] = v
+	taken = slices.AppendSeq(taken, maps.Keys(o.Headers))
+	headers := maps.Clone(o.Headers)
+	for k, v := range c.Headers {
+		if !slices.ContainsFunc(taken, func(own string) bool { return strings.EqualFold(own, k) }) {
+			if headers == nil {
+				headers = map[string]string{}
 			}
+			headers[k] = v
 		}
-		return out
 	}
-	c.Headers, c.Env = merge(c.Headers, o.Headers), merge(c.Env, o.Env)
+	env := maps.Clone(c.Env)
+	if env == nil && len(o.Env) > 0 {
+		env = map[string]string{}
+	}
+	maps.Copy(env, o.Env)
+	c.Headers, c.Env = headers, env
 	return c
 }
 
 const (
-	maxOverlays  = 128             // connections of a server beside its own
-	overlayIdle  = 5 * time.Minute // after which such a connection ends that nobody uses
-	leastLearned = 8               // characters of a header or variable that is masked elsewhere
+	maxOverlays = 128             // connections of a server beside its own
+	maxOwned    = 32              // of them, those of one owner
+	overlayIdle = 5 * time.Minute // after which such a connection ends that nobody uses
+	leastMasked = 8               // characters of a header or variable that is masked in what comes back
 )
 
 // overlaid are the connections of a server that belong to overlays, by their keys.
@@ -83,6 +102,7 @@ type overlaid struct {
 
 type overlay struct {
 	s     *Server
+	owner string
 	users int
 	last  time.Time   // when it was used last
 	timer *time.Timer // ends it when it is idle
@@ -115,10 +135,10 @@ func (s *Server) forCaller(ctx context.Context) (*Server, func(), error) {
 	}
 	one := l.m[key]
 	if one == nil {
-		if len(l.m) >= maxOverlays && !s.evict() {
-			return nil, nil, tenon.Errorf(tenon.CodeRateLimited, "server '%s' is used with %d different credentials at once; ask again in a moment", s.name, maxOverlays)
+		if err := s.makeRoom(o.Owner); err != nil {
+			return nil, nil, err
 		}
-		one = &overlay{s: s.laidOver(o)}
+		one = &overlay{s: s.laidOver(o), owner: o.Owner}
 		one.timer = time.AfterFunc(overlayIdle, func() { s.expire(key, one) })
 		if l.m == nil {
 			l.m = map[string]*overlay{}
@@ -148,6 +168,10 @@ func (s *Server) forCaller(ctx context.Context) (*Server, func(), error) {
 func (s *Server) laidOver(o Overlay) *Server {
 	opts := s.opts
 	opts.Cache, opts.Logs, opts.Pool, opts.Changed = "", "", nil, nil
+	veil := veilOf(o)
+	if opts.Logger != nil {
+		opts.Logger = slog.New(veil.Handler(opts.Logger.Handler()))
+	}
 	if s.opts.Resolve != nil {
 		opts.Resolve = func(ctx context.Context) (Config, error) {
 			cfg, err := s.opts.Resolve(ctx)
@@ -155,30 +179,36 @@ func (s *Server) laidOver(o Overlay) *Server {
 		}
 	}
 	own := New(s.name, s.cfg.over(o), opts)
-	own.journal, own.single, own.ofCaller = s.journal, true, true
+	own.journal, own.single, own.ofCaller, own.veil = s.journal, true, true, veil
 	s.mu.Lock()
 	own.protocol, own.found = s.protocol, s.found
 	s.mu.Unlock()
-	if learn := s.opts.Learned; learn != nil {
-		if !o.Auth.Secret.IsZero() {
-			learn(o.Auth.Secret)
-		}
-		for _, m := range []map[string]string{o.Headers, o.Env} {
-			for _, v := range m {
-				if len(v) >= leastLearned {
-					learn(tenon.NewSecret(v))
-				}
-			}
-		}
-	}
 	return own
 }
 
-// evict makes room by ending what was idle longest; the caller holds the lock.
-func (s *Server) evict() bool {
+// makeRoom has a place for one more connection of an owner; the caller holds the lock.
+func (s *Server) makeRoom(owner string) error {
+	of := 0
+	for _, one := range s.overlaid.m {
+		if one.owner == owner {
+			of++
+		}
+	}
+	switch {
+	case owner != "" && of >= maxOwned && !s.evict(func(o *overlay) bool { return o.owner == owner }):
+		return tenon.Errorf(tenon.CodeRateLimited, "'%s' uses server '%s' with %d different credentials at once; ask again in a moment", owner, s.name, maxOwned)
+	case len(s.overlaid.m) >= maxOverlays && !s.evict(func(*overlay) bool { return true }):
+		return tenon.Errorf(tenon.CodeRateLimited, "server '%s' is used with %d different credentials at once; ask again in a moment", s.name, maxOverlays)
+	}
+	return nil
+}
+
+// evict makes room by ending what was idle longest of those that it may; the caller
+// holds the lock.
+func (s *Server) evict(may func(*overlay) bool) bool {
 	oldest := ""
 	for key, one := range s.overlaid.m {
-		if one.users == 0 && (oldest == "" || one.last.Before(s.overlaid.m[oldest].last)) {
+		if one.users == 0 && may(one) && (oldest == "" || one.last.Before(s.overlaid.m[oldest].last)) {
 			oldest = key
 		}
 	}

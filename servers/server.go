@@ -38,6 +38,8 @@ type Options struct {
 	Sign oauth.Signer
 	// Learned is told of each token as it comes into use. Nil: nobody is.
 	Learned func(tenon.Secret)
+	// Mask takes secrets out of what is kept in the server's log; nil: it is kept as it is.
+	Mask func(string) string
 	// Reaper ends the processes of servers, and what those have started, should ours
 	// die without closing them. Nil: nobody does.
 	Reaper *transport.Reaper
@@ -91,8 +93,9 @@ type Server struct {
 	retrying  bool           // the background tries again
 	singles   sync.WaitGroup // uses under way of per_call
 	journal   *journal
-	single    bool // for one use of another server, or one caller of it, whose journal it has
-	ofCaller  bool // of one caller: no overlay counts any more
+	single    bool            // for one use of another server, or one caller of it, whose journal it has
+	ofCaller  bool            // of one caller: no overlay counts any more
+	veil      *tenon.Redactor // of what that one has of its own; nil: it is of no caller
 	overlaid  overlaid
 	// protocol is the revision that was found, so that it is asked for once.
 	protocol string
@@ -259,7 +262,7 @@ func (s *Server) Call(ctx context.Context, c tenon.Call) (r *tenon.Result, err e
 			return nil, err
 		}
 		defer done()
-		return own.Call(ctx, c)
+		return own.callVeiled(ctx, c)
 	}
 	if s.slot != nil {
 		select {
@@ -404,7 +407,7 @@ func (s *Server) dialOnce() {
 		if state != StateAuth && tenon.ErrorCode(o.err) != tenon.CodeDenied {
 			s.retryLater()
 		}
-		s.journal.add("error", s.dialer.Error())
+		s.note("error", s.dialer.Error())
 		s.log.Debug("cannot connect to MCP server", "error", s.dialer) // whoever asked is told
 		return
 	}
@@ -413,7 +416,7 @@ func (s *Server) dialOnce() {
 		s.status.Restarts++
 	}
 	s.lost = true // from now on, whenever there is no connection
-	s.journal.add("state", "connected, protocol "+o.d.protocol)
+	s.note("state", "connected, protocol "+o.d.protocol)
 	s.tools, s.listed = nil, false
 	s.status.Protocol, s.status.Server, s.status.Phases = o.d.protocol, o.d.identity, o.d.phases
 	s.set(StateReady, nil)

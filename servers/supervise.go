@@ -132,7 +132,7 @@ func (s *Server) forget(c *link, cause error) {
 	lost := tenon.Errorf(tenon.CodeUnreachable, "the connection was lost: %w", cause)
 	err := &tenon.Error{Code: tenon.CodeUnreachable, Message: fmt.Sprintf("server '%s' %s", s.name, gone(lost)), Err: lost}
 	s.log.Warn("lost MCP server", "error", err)
-	s.journal.add("error", err.Message)
+	s.note("error", err.Message)
 	var exit *transport.ExitError
 	ended := errors.As(cause, &exit) && strings.HasSuffix(exit.Status, "code 0") && s.cfg.Restart != RestartAlways
 	switch {

@@ -25,11 +25,11 @@ func (s *Server) Switch(on bool) {
 	s.dropOverlays(false)
 	if on {
 		s.set(StateCold, nil)
-		s.journal.add("state", "enabled")
+		s.note("state", "enabled")
 		return
 	}
 	s.set(StateDisabled, nil)
-	s.journal.add("state", "disabled")
+	s.note("state", "disabled")
 }
 
 // Restart ends the connection, if there is one, and makes a new one, also where the
@@ -45,7 +45,7 @@ func (s *Server) Restart(ctx context.Context) error {
 		s.part()
 		s.dropOverlays(false)
 		s.set(StateCold, nil)
-		s.journal.add("state", "restarted by hand")
+		s.note("state", "restarted by hand")
 	}
 	s.mu.Unlock()
 	return s.use(ctx, "server '"+s.name+"'", func(c *link) error {

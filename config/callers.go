@@ -1,0 +1,102 @@
+package config
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// Own returns what a principal has of its own at a server, with its secrets, which it
+// names beside it for whoever masks them; zero where there is nothing. Errors are those of
+// [Config.Resolve].
+func (c *Config) Own(ctx context.Context, server string, who tenon.Principal) (o servers.Overlay, used []tenon.Secret, err error) {
+	own, ok := c.Servers[server].Principals[string(who)]
+	if !ok {
+		return o, nil, nil
+	}
+	base := "servers." + server + ".principals." + string(who)
+	if ref, ok := c.secrets[base+".auth.secret"]; ok {
+		if own.Auth.Secret, err = c.resolve(ctx, ref, base+".auth.secret"); err != nil {
+			return o, nil, err
+		}
+	}
+	f := c.filler(ctx)
+	o = servers.Overlay{Auth: own.Auth, Headers: f.texts(base+".headers", own.Headers), Env: f.texts(base+".env", own.Env)}
+	if o.Auth.Type == servers.AuthNone {
+		o.Auth = servers.Auth{}
+	}
+	if o.Auth.Type == servers.AuthAPIKey && o.Auth.Header == "" {
+		o.Auth.Header = "X-API-Key"
+	}
+	return o, append(f.used, o.Auth.Secret), f.err
+}
+
+// ownHeaders are those that the protocol sets itself.
+var ownHeaders = []string{"Host", "Connection", "Content-Length", "Content-Type", "Content-Encoding", "Transfer-Encoding", "Accept", "Accept-Encoding", "Upgrade", "Cookie"}
+
+// callers checks what callers may have of their own at a server.
+func (k *checker) callers(p, transport string, s servers.Config) {
+	process := transport == servers.TransportStdio
+	without := func(path string, ofProcess bool) {
+		if k.has(path) && process != ofProcess {
+			key := path[strings.LastIndexByte(path, '.')+1:]
+			k.add(k.keyed[path], path, "'"+key+"' has no effect for "+transport+" transport", "")
+		}
+	}
+	at := p + ".caller_credentials"
+	without(at+".bearer", false)
+	without(at+".headers", false)
+	without(at+".env", true)
+	for i, h := range s.CallerCredentials.Headers {
+		where := index(at+".headers", i)
+		switch {
+		case !validHeader(h):
+			k.bad(where, "", "'%s' is not the name of a header", h)
+		case slices.ContainsFunc(ownHeaders, func(own string) bool { return strings.EqualFold(own, h) }), strings.HasPrefix(strings.ToLower(h), "mcp-"):
+			k.bad(where, "", "tenon sets the header '%s' itself", h)
+		}
+	}
+	for i, v := range s.CallerCredentials.Env {
+		if !varName(v) {
+			k.bad(index(at+".env", i), "", "'%s' is not the name of a variable", v)
+		}
+	}
+	if a := s.CallerCredentials; a.Required && !a.Bearer && len(a.Headers)+len(a.Env)+len(s.Principals) == 0 {
+		k.bad(at+".required", "write bearer, headers or env, or principals", "everybody would be refused: there is nothing of its own that a caller can have")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Principals)) {
+		own, where := s.Principals[name], p+".principals."+name
+		if _, known := k.c.Serve.Auth.Tokens[name]; name == string(tenon.PrincipalLocal) {
+			k.bad(where, "write auth, headers and env of the server", "'local' is you")
+		} else if !known {
+			k.note(where, k.known("serve.auth.tokens"), "serve.auth.tokens names no principal '%s'", name)
+		}
+		without(where+".auth", false)
+		without(where+".headers", false)
+		without(where+".env", true)
+		if own.Auth.Type == servers.AuthOAuth {
+			k.bad(where+".auth.type", "types: bearer, basic, api_key, header, credential", "a principal cannot have oauth of its own")
+			continue
+		}
+		k.auth(where+".auth", transport, own.Auth)
+		if !k.has(where+".auth") && len(own.Headers)+len(own.Env) == 0 {
+			k.bad(where, "write auth, headers or env", "the principal has nothing of its own")
+		}
+		for v := range own.Env {
+			if strings.ContainsAny(v, "=\x00") || v == "" {
+				k.bad(where+".env."+v, "", "not the name of a variable")
+			}
+			k.literal(where+".env."+v, own.Env[v])
+		}
+		for h := range own.Headers {
+			if !validHeader(h) {
+				k.bad(where+".headers."+h, "", "not the name of a header")
+			}
+			k.literal(where+".headers."+h, own.Headers[h])
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package servers
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+)
+
+// CallerCredentials says what a request may bring in place of what the entry has, so
+// that the caller is at the server as itself.
+type CallerCredentials struct {
+	// A bearer token, in place of `auth`.
+	Bearer bool `yaml:"bearer" default:"false"`
+	// Names of headers, in place of those of the entry or beside them.
+	Headers []string `yaml:"headers" default:"[]"`
+	// stdio: names of variables of a process of the caller's own.
+	Env []string `yaml:"env" default:"[]"`
+	// true: who has nothing of its own, neither by its request nor by `principals`, is refused; only you are at the server as the entry says. false: it uses what the entry has.
+	Required bool `yaml:"required" default:"false"`
+}
+
+// Own is what a principal has of its own at a server, laid over the entry.
+type Own struct {
+	// How to sign in, in place of the entry's auth; not oauth.
+	Auth Auth `yaml:"auth"`
+	// Headers in place of those of the entry or beside them.
+	Headers map[string]string `yaml:"headers" default:"{}"`
+	// stdio: variables of a process of its own.
+	Env map[string]string `yaml:"env" default:"{}"`
+}
+
+// Brought is what a request brings for one server. Its texts are secrets, so that none
+// of them is ever printed.
+type Brought struct {
+	Bearer  tenon.Secret            `json:"bearer"`
+	Headers map[string]tenon.Secret `json:"headers"`
+	Env     map[string]tenon.Secret `json:"env"`
+}
+
+const (
+	leastBearer = 8       // characters: what is shorter could not be masked
+	mostBrought = 8 << 10 // bytes of one value
+)
+
+// Accept makes an overlay of what a request brings for the server of this name. Errors
+// name no value: denied for what the entry does not allow, invalid.
+func (c Config) Accept(name string, b Brought) (Overlay, error) {
+	o := Overlay{}
+	allow := c.CallerCredentials
+	refuse := func(what, key string) (Overlay, error) {
+		return Overlay{}, tenon.Errorf(tenon.CodeDenied, "server '%s' takes no %s of a request; servers.%s.caller_credentials.%s allows it", name, what, name, key)
+	}
+	bad := func(what, why string) (Overlay, error) {
+		return Overlay{}, tenon.Errorf(tenon.CodeInvalid, "the %s for server '%s' %s", what, name, why)
+	}
+	if token := b.Bearer.Reveal(); token != "" {
+		switch {
+		case !allow.Bearer:
+			return refuse("bearer token", "bearer")
+		case len(token) < leastBearer:
+			return bad("bearer token", "has less than 8 characters, so that it could not be masked")
+		case len(token) > mostBrought || strings.IndexFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) >= 0:
+			return bad("bearer token", "must be visible ASCII of at most 8192 bytes")
+		}
+		o.Auth = Auth{Type: AuthBearer, Secret: b.Bearer}
+	}
+	for k, v := range b.Headers {
+		own := ""
+		for _, h := range allow.Headers {
+			if strings.EqualFold(h, k) {
+				own = h
+			}
+		}
+		if own == "" {
+			return refuse("header '"+tenon.Visible(k)+"'", "headers")
+		}
+		if text := v.Reveal(); len(text) > mostBrought || strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) >= 0 {
+			return bad("header "+own, "must be ASCII without control characters of at most 8192 bytes")
+		}
+		if o.Headers == nil {
+			o.Headers = map[string]string{}
+		}
+		if _, twice := o.Headers[own]; twice {
+			return bad("header "+own, "is there twice")
+		}
+		o.Headers[own] = v.Reveal()
+	}
+	for k, v := range b.Env {
+		if !slices.Contains(allow.Env, k) {
+			return refuse("variable '"+tenon.Visible(k)+"'", "env")
+		}
+		if text := v.Reveal(); len(text) > mostBrought || strings.ContainsRune(text, 0) {
+			return bad("variable "+k, "must have no NUL and at most 8192 bytes")
+		}
+		if o.Env == nil {
+			o.Env = map[string]string{}
+		}
+		o.Env[k] = v.Reveal()
+	}
+	if o.IsZero() {
+		return bad("credentials", "are empty: write bearer, headers or env")
+	}
+	return o, nil
+}
+
+// TakesCallers reports whether anybody can have something of its own at the server.
+func (c Config) TakesCallers() bool {
+	a := c.CallerCredentials
+	return a.Bearer || len(a.Headers) > 0 || len(a.Env) > 0 || a.Required || len(c.Principals) > 0
+}

@@ -1,0 +1,131 @@
+package servers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+)
+
+// veilOf masks what a caller has of its own. Only what comes over the caller's own
+// connection is masked so: a caller must not have words of its choice masked for others.
+func veilOf(o Overlay) *tenon.Redactor {
+	r := new(tenon.Redactor)
+	r.Add(o.Auth.Secret)
+	r.Add(tenon.NewSecret(secondFactor(o.Auth.Secret.Reveal())))
+	if _, password, ok := strings.Cut(login(o.Auth.Secret.Reveal()), ":"); ok {
+		r.Add(tenon.NewSecret(password))
+	}
+	for _, m := range []map[string]string{o.Headers, o.Env} {
+		for _, v := range m {
+			if len(v) >= leastMasked {
+				r.Add(tenon.NewSecret(v))
+			}
+			for _, scheme := range []string{"Bearer ", "Basic ", "Token "} {
+				if token, ok := strings.CutPrefix(v, scheme); ok {
+					r.Add(tenon.NewSecret(token))
+				}
+			}
+		}
+	}
+	return r
+}
+
+// callVeiled is Call on a caller's own connection.
+func (s *Server) callVeiled(ctx context.Context, c tenon.Call) (*tenon.Result, error) {
+	if tell := c.Progress; tell != nil {
+		c.Progress = func(p tenon.Progress) {
+			p.Message = s.veil.Text(p.Message)
+			tell(p)
+		}
+	}
+	if ask := c.Ask; ask != nil {
+		c.Ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+			clean := s.veil.Bytes(params)
+			if !json.Valid(clean) {
+				return nil, tenon.Errorf(tenon.CodeProtocol, "what the server asks holds a credential of the caller where it cannot be masked")
+			}
+			return ask(ctx, method, clean)
+		}
+	}
+	r, err := s.Call(ctx, c)
+	if err != nil {
+		return nil, s.veiledError(err)
+	}
+	return s.veiledResult(r), nil
+}
+
+func (s *Server) veiledResult(r *tenon.Result) *tenon.Result {
+	withheld := func() *tenon.Result {
+		return tenon.ErrorResult("the result is withheld: it holds a credential of the caller where it cannot be masked")
+	}
+	if in := r.Input; in != nil && (s.veil.Text(in.State) != in.State || string(s.veil.Bytes(in.Requests)) != string(in.Requests)) {
+		return withheld() // the state goes back as it is, and until then it is stored
+	}
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return withheld()
+	}
+	clean := s.veil.Bytes(raw)
+	if string(clean) == string(raw) {
+		return r
+	}
+	out := new(tenon.Result)
+	if !json.Valid(clean) || json.Unmarshal(clean, out) != nil {
+		return withheld()
+	}
+	out.Input = r.Input
+	return out
+}
+
+// veiledJSON masks what else came over the caller's connection; what is about to be
+// looked at says an error.
+func veiledJSON[T any](s *Server, v T, what string) (T, error) {
+	var out T
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return out, tenon.Errorf(tenon.CodeInternal, "%s cannot be written as JSON: %w", what, err)
+	}
+	clean := s.veil.Bytes(raw)
+	if string(clean) == string(raw) {
+		return v, nil
+	}
+	if !json.Valid(clean) || json.Unmarshal(clean, &out) != nil {
+		return out, tenon.Errorf(tenon.CodeProtocol, "%s is withheld: it holds a credential of the caller where it cannot be masked", what)
+	}
+	return out, nil
+}
+
+// veiledError is an error without what the caller has of its own.
+func (s *Server) veiledError(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	clean := s.veil.Text(text)
+	var data json.RawMessage
+	var e *tenon.Error
+	if errors.As(err, &e) {
+		data = s.veil.Bytes(e.Data)
+	}
+	if clean == text && (e == nil || string(data) == string(e.Data)) {
+		return err
+	}
+	if !json.Valid(data) {
+		data = nil
+	}
+	return &tenon.Error{Code: tenon.ErrorCode(err), Message: clean, Data: data}
+}
+
+// note keeps in the server's log what it said, or what happened to it.
+func (s *Server) note(kind, text string) {
+	if s.veil != nil {
+		text = s.veil.Text(text)
+	}
+	if s.opts.Mask != nil {
+		text = s.opts.Mask(text)
+	}
+	s.journal.add(kind, text)
+}
