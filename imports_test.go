@@ -64,7 +64,7 @@ var arrows = map[string][]string{
 	"eval": {"agent", "catalog", "config", "host"},
 
 	"web":     {},
-	"httpapi": {"agent", "catalog", "config", "engine", "host", "mcp", "model", "servers", "telemetry", "internal/sse"},
+	"httpapi": {"agent", "catalog", "config", "engine", "host", "mcp", "model", "servers", "telemetry", "internal/rawjson", "internal/sse"},
 
 	"internal/history":    {},
 	"internal/testserver": {"internal/rawjson", "mcp", "transport", "jsonrpc"},

@@ -24,6 +24,8 @@ type DirectSpec struct {
 	// Inner says who allowed beforehand what the steps of a workflow tool would ask.
 	Inner string `json:"inner,omitempty"`
 	Debug bool   `json:"debug,omitempty"` // keep the folder of a workflow that fails
+	// Brought are the servers for which the caller brought credentials of its own.
+	Brought []string `json:"own_credentials,omitempty"`
 }
 
 // Direct is the core of a person's own tool call: the same steps, policy and

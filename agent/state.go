@@ -60,6 +60,9 @@ type Spec struct {
 	// DataPrompt is what the model is told of the tables before the question, once in a
 	// conversation: the text before their list. Empty: nothing is said.
 	DataPrompt string `json:"data_prompt,omitempty"`
+	// Brought are the servers for which the caller brought credentials of its own, which
+	// are no part of a journal.
+	Brought []string `json:"own_credentials,omitempty"`
 }
 
 // Sampling is how the model writes its answers, where a question says so itself. A

@@ -55,6 +55,8 @@ type ToolCall struct {
 	Inputs map[string][]byte
 	Grant  string
 	Debug  bool
+	// Credentials are what the caller has of its own at servers; see [Host.Accept].
+	Credentials Credentials
 }
 
 // StartToolCall begins the tool call of a person. See [Host.CallTool].
@@ -83,11 +85,11 @@ func (h *Host) StartToolCall(ctx context.Context, c ToolCall) (tenon.Run, error)
 		}
 		return tenon.Run{}, err
 	}
-	spec.Arguments, spec.Tools = args, snapshot.Digest()
+	spec.Arguments, spec.Tools, spec.Brought = args, snapshot.Digest(), c.Credentials.servers()
 	h.remember(spec.Tools, snapshot)
 	run := tenon.Run{ID: tenon.NewID("run", h.now()), Core: agent.DirectVersion, Principal: who, Title: shorten("call "+name, titleLen),
 		State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
-	return run, h.start(ctx, engine.Spec{Run: run, Data: encode(spec), Fresh: true, Blobs: blobs}, snapshot)
+	return run, h.startWith(ctx, engine.Spec{Run: run, Data: encode(spec), Fresh: true, Blobs: blobs}, snapshot, c.Credentials)
 }
 
 // FollowCall follows a call that StartCall began, from the event after the given

@@ -208,6 +208,9 @@ func (h *Host) Resume(ctx context.Context, run string) error {
 			return tenon.Errorf(tenon.CodeConflict, "run %s was called by run %s, which has ended (%s)", id, row.ID, row.State)
 		}
 	}
+	if err := h.Give(ctx, row.ID, nil); err != nil {
+		return err
+	}
 	if err := h.wake(ctx, row); err != nil {
 		return err
 	}

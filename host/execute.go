@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -243,18 +242,6 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 	default:
 		return []tenon.Event{h.failed(a.Step, err, false, took)}, nil
 	}
-}
-
-// overlay is what the principal of a run has of its own at a server.
-func (h *Host) overlay(ctx context.Context, run tenon.Run, server string) (servers.Overlay, error) {
-	if h.cfg.Overlay == nil || h.Servers()[server] == nil {
-		return servers.Overlay{}, nil
-	}
-	o, err := h.cfg.Overlay(ctx, principalOf(run), server)
-	if err != nil {
-		return o, tenon.Errorf(cmp.Or(tenon.ErrorCode(err), tenon.CodeAuth), "the credentials of %s for server '%s' are not known: %w", principalOf(run), server, err)
-	}
-	return o, nil
 }
 
 func (h *Host) failed(step string, err error, retry bool, took time.Duration) tenon.Event {

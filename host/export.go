@@ -159,6 +159,13 @@ func (h *Host) learnSecrets(ctx context.Context) error {
 			h.redactor.Add(v)
 		}
 		errs = append(errs, err)
+		for who := range s.Principals {
+			_, used, err := h.config.Own(ctx, name, tenon.Principal(who))
+			for _, v := range used {
+				h.redactor.Add(v)
+			}
+			errs = append(errs, err)
+		}
 	}
 	for _, name := range h.config.ModelNames() {
 		c, err := h.models.config(ctx, name)

@@ -18,6 +18,7 @@ type fleet struct {
 	reaper   transport.Reaper // of the servers' processes
 	pool     servers.Pool
 	redactor tenon.Redactor // knows the secrets that are in use
+	brought  credentials    // of callers, for runs that go on
 	// switching is held while a server is switched, and while it is looked which are.
 	switching sync.Mutex
 

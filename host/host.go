@@ -147,6 +147,7 @@ type Host struct {
 	results   policy.Results // of tools, for equal calls
 	pins      pins
 	prompts   prompts
+	brought   *credentials // what callers have of their own at servers
 
 	mu        sync.Mutex
 	snapshots map[string]*catalog.Snapshot // by digest
@@ -186,7 +187,7 @@ func prepare(cfg Config, before *Host) (*Host, error) {
 	if before != nil {
 		h.fleet = before.fleet
 	}
-	h.redactor = &h.fleet.redactor
+	h.redactor, h.brought = &h.fleet.redactor, &h.fleet.brought
 	if h.config == nil {
 		h.config = &config.Config{}
 	}

@@ -48,6 +48,8 @@ type Question struct {
 	// Grant, if set, allows beforehand what would ask; it is who the journal
 	// names as having decided.
 	Grant string
+	// Credentials are what the caller has of its own at servers; see [Host.Accept].
+	Credentials Credentials
 
 	id, newSession string // of the run and of a session that it begins; empty: new ones
 }
@@ -106,7 +108,7 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 	if err != nil {
 		return tenon.Run{}, problems, err
 	}
-	run.Model = spec.Model
+	run.Model, spec.Brought = spec.Model, q.Credentials.servers()
 	begin := engine.Spec{Run: run, Fresh: true}
 	if err := h.giveData(ctx, q, a, snapshot, &spec, &begin); err != nil {
 		return tenon.Run{}, problems, err
@@ -117,7 +119,7 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 			return tenon.Run{}, problems, err
 		}
 	}
-	return run, problems, h.start(ctx, begin, snapshot)
+	return run, problems, h.startWith(ctx, begin, snapshot, q.Credentials)
 }
 
 // agentSpec is what an agent's run starts from, with the snapshot of its tools, nil

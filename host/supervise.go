@@ -239,6 +239,9 @@ func (h *Host) fit(ctx context.Context, r tenon.Run) (lack, err error) {
 	if len(events) == 0 || json.Unmarshal(events[0].Data, &spec) != nil || json.Unmarshal(spec.Data, &needs) != nil {
 		return tenon.Errorf(tenon.CodeStore, "its journal does not begin with its spec; put back a backup"), nil
 	}
+	if missing := h.brought.missing(r.ID, broughtIn(events[0])); len(missing) > 0 {
+		return lost(r.ID, missing), nil
+	}
 	if needs.Model != "" {
 		switch _, err := h.models.get(ctx, needs.Model); tenon.ErrorCode(err) {
 		case "":

@@ -236,6 +236,16 @@ func Dialect(provider string) string {
 	return "openai-compatible"
 }
 
+// startWith is start with credentials of the caller, which are kept in memory.
+func (h *Host) startWith(ctx context.Context, spec engine.Spec, s *catalog.Snapshot, c Credentials) error {
+	h.brought.hold(spec.Run.ID, principalOf(spec.Run), c)
+	err := h.start(ctx, spec, s)
+	if err != nil {
+		h.brought.drop(spec.Run.ID)
+	}
+	return err
+}
+
 // start begins a run with a snapshot, nil for none, which is stored in the same
 // commit as the run. One that was stored before is named only; it is gone where
 // the runs that had it were deleted since.

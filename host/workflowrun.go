@@ -290,6 +290,9 @@ func (h *Host) observe(row tenon.Run, events []tenon.Event) {
 	if row.Core == workflow.Version && events[len(events)-1].Kind == tenon.EventDone {
 		h.leaveFlow(context.Background(), row)
 	}
+	if row.State.Ended() {
+		h.brought.drop(row.ID)
+	}
 	if h.cfg.Observe != nil {
 		h.cfg.Observe(row, events)
 	}

@@ -101,6 +101,9 @@ func (c *call) settle(id string, r DecideRequest) error {
 	if err != nil {
 		return err
 	}
+	if err := c.give(run.ID); err != nil { // else it would be decided and could not go on
+		return err
+	}
 	won, mine, err := c.h.Settle(c.ctx(), run.ID, r.Step, agent.Ruling{Verdict: r.Verdict, By: string(c.caller.Principal),
 		Reason: r.Reason, Arguments: r.Arguments, Remember: r.Remember})
 	if err != nil {

@@ -37,7 +37,11 @@ func (c *call) attached(files []FileInput, resources []ReadRequest) ([]tenon.Par
 		if r.Server == "" || r.URI == "" {
 			return nil, tenon.Errorf(tenon.CodeInvalid, "resources[%d] needs a server and a uri", i)
 		}
-		read, err := c.h.Attach(c.ctx(), r.Server, r.URI)
+		ctx, err := c.asCaller(r.Server)
+		if err != nil {
+			return nil, err
+		}
+		read, err := c.h.Attach(ctx, r.Server, r.URI)
 		if err != nil {
 			return nil, fmt.Errorf("resources[%d]: %w", i, err)
 		}

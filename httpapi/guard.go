@@ -43,6 +43,9 @@ func (c *call) check() (leave func(), err error) {
 	}
 	if !c.route.open {
 		if c.caller, err = c.who(); err != nil {
+			if tenon.ErrorCode(err) == tenon.CodeAuth {
+				err = refuse(http.StatusUnauthorized, tenon.CodeAuth, "%w", err)
+			}
 			return nil, err
 		}
 		if c.route.owner && !c.caller.Owner {
@@ -64,7 +67,13 @@ func (c *call) check() (leave func(), err error) {
 		return nil, tenon.Errorf(tenon.CodeLimit, "there is too much at a time from '%s'; try again in a moment", c.caller.Principal)
 	}
 	leave = func() { g.leave(c.caller.Principal) }
-	return leave, c.readBody()
+	if err := c.readBody(); err != nil {
+		return leave, err
+	}
+	if c.route.open {
+		return leave, nil
+	}
+	return leave, c.checkCredentials()
 }
 
 // checkHost refuses a request that reached us under a foreign name, as a page can have

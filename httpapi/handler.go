@@ -170,6 +170,8 @@ type call struct {
 	route  *route
 	caller Caller
 	body   []byte // a JSON object in UTF-8, or empty
+	// brought is what the caller has of its own at servers.
+	brought host.Credentials
 }
 
 func (c *call) ctx() context.Context { return c.req.Context() }

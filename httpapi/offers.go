@@ -99,7 +99,11 @@ func (c *call) getPrompt(r PromptRequest) (json.RawMessage, error) {
 	if r.Name == "" {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "name is missing: the prompt of server '%s'", r.Server)
 	}
-	return s.Prompt(c.ctx(), r.Name, r.Arguments)
+	ctx, err := c.asCaller(r.Server)
+	if err != nil {
+		return nil, err
+	}
+	return s.Prompt(ctx, r.Name, r.Arguments)
 }
 
 func (c *call) readResource(r ReadRequest) ([]tenon.Content, error) {
@@ -110,5 +114,9 @@ func (c *call) readResource(r ReadRequest) ([]tenon.Content, error) {
 	if r.URI == "" {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "uri is missing: what is read of server '%s'", r.Server)
 	}
-	return s.Read(c.ctx(), r.URI)
+	ctx, err := c.asCaller(r.Server)
+	if err != nil {
+		return nil, err
+	}
+	return s.Read(ctx, r.URI)
 }

@@ -242,6 +242,9 @@ func (c *call) ruled(verdict tenon.Verdict, id string) (tenon.Run, uint64, error
 	if run.State.Ended() {
 		return run, 0, tenon.Errorf(tenon.CodeConflict, "run %s has ended (%s); there is nothing to decide any more", run.ID, run.State)
 	}
+	if err := c.give(run.ID); err != nil {
+		return run, 0, err
+	}
 	after := run.Seq
 	_, mine, err := c.h.Settle(c.ctx(), run.ID, step, agent.Ruling{Verdict: verdict, By: string(c.caller.Principal)})
 	if err != nil {

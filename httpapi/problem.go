@@ -9,13 +9,14 @@ import (
 )
 
 // statuses is the one table from error codes to HTTP statuses (RFC 9110). What
-// a server or a model did wrong is 502: this end is the gateway.
+// a server or a model did wrong is 502: this end is the gateway. That a server wants
+// credentials is 403: 401 is about the token of the request alone, which is good then.
 var statuses = map[tenon.Code]int{
 	tenon.CodeInvalid:     http.StatusBadRequest,
 	tenon.CodeConfig:      http.StatusInternalServerError,
 	tenon.CodeNotFound:    http.StatusNotFound,
 	tenon.CodeConflict:    http.StatusConflict,
-	tenon.CodeAuth:        http.StatusUnauthorized,
+	tenon.CodeAuth:        http.StatusForbidden,
 	tenon.CodeDenied:      http.StatusForbidden,
 	tenon.CodeUnreachable: http.StatusBadGateway,
 	tenon.CodeTimeout:     http.StatusGatewayTimeout,

@@ -209,7 +209,7 @@ func (c *call) chatCallTool() error {
 	if err := c.admitRun(); err != nil {
 		return err
 	}
-	run, err := c.h.StartCallAs(c.ctx(), c.caller.Principal, name, json.RawMessage(cmp.Or(string(q.Arguments), "{}")))
+	run, err := c.beginCall(name, q.Arguments)
 	if err != nil {
 		return err
 	}

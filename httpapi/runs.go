@@ -123,7 +123,7 @@ func (c *call) start() error {
 
 // ask begins a run for the caller.
 func (c *call) ask(key string, q host.Question) (run tenon.Run, problems []host.Problem, again bool, err error) {
-	q.Principal = c.caller.Principal
+	q.Principal, q.Credentials = c.caller.Principal, c.brought
 	if !c.caller.Any {
 		if strings.HasPrefix(q.Model, "script:") && !c.caller.Owner {
 			return run, nil, false, tenon.Errorf(tenon.CodeDenied, "only the owner of this tenon may name a script, which is a file")
@@ -140,6 +140,9 @@ func (c *call) ask(key string, q host.Question) (run tenon.Run, problems []host.
 		return run, nil, false, err
 	}
 	run, problems, again, err = c.h.StartOnce(c.ctx(), key, q)
+	if err == nil && again && !run.State.Ended() {
+		err = c.give(run.ID)
+	}
 	if err == nil && !again {
 		c.h.Logger().Info("run "+run.ID+" begins", "run", run.ID, "title", run.Title, "principal", string(run.Principal))
 	}
@@ -254,6 +257,9 @@ func (c *call) resume() error {
 		return tenon.Errorf(tenon.CodeConflict, "run %s has ended (%s)", run.ID, run.State)
 	}
 	if err := c.admitRun(); err != nil {
+		return err
+	}
+	if err := c.give(run.ID); err != nil {
 		return err
 	}
 	if err := c.h.Resume(c.ctx(), run.ID); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/mcp"
 )
 
@@ -176,7 +177,7 @@ func (c *call) callTool() error {
 	if err := c.admitRun(); err != nil {
 		return err
 	}
-	run, err := c.h.StartCallAs(c.ctx(), c.caller.Principal, c.req.PathValue("name"), json.RawMessage(cmp.Or(string(r.Arguments), "{}")))
+	run, err := c.beginCall(c.req.PathValue("name"), r.Arguments)
 	if err != nil {
 		return err
 	}
@@ -192,6 +193,12 @@ func (c *call) callTool() error {
 		return err
 	}
 	return c.answer(http.StatusOK, CallResponse{run, result})
+}
+
+// beginCall begins a tool call of the caller.
+func (c *call) beginCall(name string, args json.RawMessage) (tenon.Run, error) {
+	return c.h.StartToolCall(c.ctx(), host.ToolCall{Name: name, Arguments: json.RawMessage(cmp.Or(string(args), "{}")),
+		Principal: c.caller.Principal, Credentials: c.brought})
 }
 
 // ServerPrompt is a prompt and whose it is.

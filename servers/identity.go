@@ -21,6 +21,7 @@ func (c Config) Identity() string {
 	c.Description, c.Enabled, c.Trusted, c.IsRetrieval, c.Defer = "", nil, nil, false, nil
 	c.Include, c.Exclude, c.Where = nil, nil, ""
 	c.Naming, c.Transform, c.Schema, c.ProviderOptions, c.Policy = catalog.Naming{}, nil, catalog.Schema{}, nil, policy.Block{}
+	c.CallerCredentials, c.Principals = CallerCredentials{}, nil // connections of callers are known by what these have
 	b, err := json.Marshal([]any{c, secrets})
 	if err != nil {
 		return "" // cannot be: texts, numbers and raw JSON that was read

@@ -40,7 +40,8 @@ func wishes(cfg *config.Config) []wish {
 		case !s.IsEnabled():
 		case s.InferTransport() == servers.TransportStdio:
 			text, parts := startWish(cfg, path, s)
-			add(path, text, parts...)
+			mine, own := principalWish(cfg, path, s)
+			add(path, text+mine, append(parts, own...)...)
 		default:
 			var secrets []string
 			switch s.Auth.Type {
@@ -58,7 +59,8 @@ func wishes(cfg *config.Config) []wish {
 				}
 				parts = append(parts, s.Auth.Issuer, s.Auth.ClientID)
 			}
-			add(path, text, parts...)
+			mine, own := principalWish(cfg, path, s)
+			add(path, text+mine, append(parts, own...)...)
 		}
 	}
 	for name, t := range cfg.Tools {
@@ -120,6 +122,44 @@ func startWish(cfg *config.Config, path string, s servers.Config) (text string, 
 	return text, parts
 }
 
+// principalWish is what a server's wish has beside it where principals have something of
+// their own there.
+func principalWish(cfg *config.Config, path string, s servers.Config) (text string, parts []string) {
+	for _, who := range slices.Sorted(maps.Keys(s.Principals)) {
+		own, at := s.Principals[who], path+".principals."+who
+		var given []string
+		if source, ok := cfg.SecretAt(at + ".auth.secret"); ok {
+			given = append(given, secretWish(source))
+		}
+		for _, k := range slices.Sorted(maps.Keys(own.Headers)) {
+			given = append(given, "the header "+k+from(cfg, at+".headers."+k))
+			parts = append(parts, who, k+":"+cfg.Written(at+".headers."+k))
+		}
+		for _, k := range slices.Sorted(maps.Keys(own.Env)) {
+			given = append(given, "the variable "+k+from(cfg, at+".env."+k))
+			parts = append(parts, who, k+"="+own.Env[k])
+		}
+		text += "; for " + who + " with " + strings.Join(given, ", ")
+		parts = append(parts, who, own.Auth.Type, own.Auth.Header)
+	}
+	return text, parts
+}
+
+// secretWish says what is sent of a secret.
+func secretWish(s config.SecretSource) string {
+	switch {
+	case s.Env != "":
+		return "$" + s.Env
+	case s.File != "":
+		return "what is in " + s.File
+	case s.Keyring != "":
+		return s.Keyring + " of the keyring"
+	case s.Prompt != "":
+		return "what you answer to '" + s.Prompt + "'"
+	}
+	return "what " + shellLine(s.Command) + " prints"
+}
+
 // callWish is the wish to call an address, given the paths of what is sent.
 func callWish(cfg *config.Config, url, address, headers string, secrets ...string) (text string, parts []string) {
 	text, parts = "call "+address, []string{address}
@@ -130,19 +170,8 @@ func callWish(cfg *config.Config, url, address, headers string, secrets ...strin
 	}
 	var sent []string
 	for _, secret := range secrets {
-		s, ok := cfg.SecretAt(secret)
-		switch {
-		case !ok:
-		case s.Env != "":
-			sent = append(sent, "$"+s.Env)
-		case s.File != "":
-			sent = append(sent, "what is in "+s.File)
-		case s.Keyring != "":
-			sent = append(sent, s.Keyring+" of the keyring")
-		case s.Prompt != "":
-			sent = append(sent, "what you answer to '"+s.Prompt+"'")
-		default:
-			sent = append(sent, "what "+shellLine(s.Command)+" prints")
+		if s, ok := cfg.SecretAt(secret); ok {
+			sent = append(sent, secretWish(s))
 		}
 	}
 	for _, k := range headerNames(cfg, headers) {
