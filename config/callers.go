@@ -71,7 +71,7 @@ func (k *checker) callers(p, transport string, s servers.Config) {
 	for _, name := range slices.Sorted(maps.Keys(s.Principals)) {
 		own, where := s.Principals[name], p+".principals."+name
 		if _, known := k.c.Serve.Auth.Tokens[name]; name == string(tenon.PrincipalLocal) {
-			k.bad(where, "write auth, headers and env of the server", "'local' is you")
+			k.bad(where, "write it as auth, headers and env of the server itself", "'local' is you")
 		} else if !known {
 			k.note(where, k.known("serve.auth.tokens"), "serve.auth.tokens names no principal '%s'", name)
 		}

@@ -28,7 +28,7 @@ func (c *Config) ServerIdentity(name string) string {
 	}
 	for _, at := range slices.Sorted(maps.Keys(c.late)) {
 		rest, ok := strings.CutPrefix(at, path)
-		if !ok {
+		if !ok || strings.HasPrefix(rest, "principals.") { // who has connections of its own
 			continue
 		}
 		for _, ref := range c.SecretRefs(at) {

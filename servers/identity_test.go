@@ -14,7 +14,7 @@ import (
 // catalog and the rules take: who adds a key decides which it is.
 func TestIdentity(t *testing.T) {
 	taken := []string{"Description", "Enabled", "Trusted", "IsRetrieval", "Defer", "Include", "Exclude", "Where", "Naming",
-		"Transform", "Schema", "ProviderOptions", "Policy"}
+		"Transform", "Schema", "ProviderOptions", "Policy", "CallerCredentials", "Principals"}
 	plain := Config{Command: "x"}
 	var set func(v reflect.Value)
 	set = func(v reflect.Value) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -116,6 +117,9 @@ func TestManyOverlays(t *testing.T) {
 	if err := call("one more", false); tenon.ErrorCode(err) != tenon.CodeRateLimited {
 		t.Error(err)
 	}
+	if _, _, err := s.forCaller(WithOverlay(t.Context(), Overlay{Owner: "ann", Env: map[string]string{"WHO": "x"}})); tenon.ErrorCode(err) != tenon.CodeRateLimited {
+		t.Error(err)
+	}
 	s.dropOverlays(false)
 	if err := call("after a restart", false); err != nil {
 		t.Error(err)
@@ -125,5 +129,72 @@ func TestManyOverlays(t *testing.T) {
 	wg.Wait()
 	if n := len(s.overlaid.m) + len(s.overlaid.leaving); n != 0 {
 		t.Errorf("%d are left", n)
+	}
+}
+
+// TestOverlaysOfOwners holds that one owner does not get all connections, that two never
+// share one, and that a connection ends which nobody uses.
+func TestOverlaysOfOwners(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New("t", Config{Command: "fake"}, Options{})
+		defer func() { _ = s.Close() }()
+		take := func(owner, v string) (*Server, func(), error) {
+			return s.forCaller(WithOverlay(t.Context(), Overlay{Owner: owner, Env: map[string]string{"WHO": v}}))
+		}
+		var leave []func()
+		for n := range maxOwned {
+			_, done, err := take("ann", fmt.Sprint(n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			leave = append(leave, done)
+		}
+		if _, _, err := take("ann", "one more"); tenon.ErrorCode(err) != tenon.CodeRateLimited {
+			t.Errorf("one more: %v", err)
+		}
+		anns, done, err := take("ann", "0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		leave = append(leave, done)
+		bobs, done, err := take("bob", "0")
+		if err != nil || bobs == anns {
+			t.Fatalf("bob has the connection of ann, or none: %v", err)
+		}
+		leave = append(leave, done)
+		time.Sleep(2 * overlayIdle)
+		if n := len(s.overlaid.m); n != maxOwned+1 {
+			t.Errorf("%d connections are there, %d are in use", n, maxOwned+1)
+		}
+		for _, done := range leave {
+			done()
+		}
+		time.Sleep(overlayIdle / 2)
+		_, done, err = take("ann", "0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		done()
+		time.Sleep(overlayIdle * 3 / 4)
+		if n := len(s.overlaid.m); n != 1 {
+			t.Errorf("%d connections are left, one was used", n)
+		}
+		time.Sleep(overlayIdle)
+		if n := len(s.overlaid.m); n != 0 {
+			t.Errorf("%d connections are left", n)
+		}
+	})
+}
+
+// TestLaidOver holds what an overlay makes of an entry: what the caller has stands in
+// place of what the entry says, however a header is written.
+func TestLaidOver(t *testing.T) {
+	base := Config{Auth: Auth{Type: AuthBearer, Secret: tenon.NewSecret("service")}, Headers: map[string]string{"authorization": "Basic x", "x-USER": "nobody", "X-Team": "blue"}}
+	got := base.over(Overlay{Auth: Auth{Type: AuthBearer, Secret: tenon.NewSecret("ann")}, Headers: map[string]string{"X-User": "ann"}})
+	if h := got.Headers; len(h) != 2 || h["X-User"] != "ann" || h["X-Team"] != "blue" || got.Auth.Secret.Reveal() != "ann" {
+		t.Errorf("%v %v", h, got.Auth.Secret.Reveal())
+	}
+	if len(base.Headers) != 3 {
+		t.Error("the entry was changed")
 	}
 }
