@@ -23,7 +23,7 @@ import (
 
 // cmdHTTP asks the tenon serve of .tenon, waiting until it is there, with the user's
 // token: http STATUS FILE METHOD PATH [BODY | @FILE]. The answer's body is written to
-// FILE, its headers to FILE.head. TOKEN and CREDENTIALS, where they are set, are the token
+// FILE, its headers to FILE.head. HTTP_TOKEN and HTTP_CREDENTIALS, where they are set, are the token
 // and the header Tenon-Server-Credentials.
 func cmdHTTP(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 4 {
@@ -49,12 +49,12 @@ func cmdHTTP(ts *testscript.TestScript, neg bool, args []string) {
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	token := ts.Getenv("TOKEN")
+	token := ts.Getenv("HTTP_TOKEN")
 	if token == "" {
 		token = strings.TrimSpace(ts.ReadFile(filepath.Join(".tenon", "serve.token")))
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
-	if own := ts.Getenv("CREDENTIALS"); own != "" {
+	if own := ts.Getenv("HTTP_CREDENTIALS"); own != "" {
 		req.Header.Set("Tenon-Server-Credentials", own)
 	}
 	c := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
