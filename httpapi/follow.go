@@ -32,21 +32,26 @@ type telling struct {
 }
 
 // follow follows a run from an event on until it ends or waits for somebody.
-func (c *call) follow(run string, after uint64, tell telling) (followed, error) {
+func (c *call) follow(run tenon.Run, after uint64, tell telling) (followed, error) {
 	f, err := c.followRun(run, after, tell)
 	if err != nil && c.ctx().Err() != nil {
 		if errors.Is(context.Cause(c.ctx()), ErrStopping) {
 			return f, ErrStopping
 		}
-		_ = c.h.Cancel(context.WithoutCancel(c.ctx()), run, "the client went away") // nobody is left to be told
+		_ = c.h.Cancel(context.WithoutCancel(c.ctx()), run.ID, "the client went away") // nobody is left to be told
 	}
 	return f, err
 }
 
-func (c *call) followRun(run string, after uint64, tell telling) (f followed, err error) {
+// maxHeard is up to how many events a run is reported from what was heard of it. The
+// report of a longer one is read from the store.
+const maxHeard = 128
+
+func (c *call) followRun(run tenon.Run, after uint64, tell telling) (f followed, err error) {
 	turn, names := "", map[string]string{}
 	var said strings.Builder
-	dialog, err := c.h.Dialog(c.ctx(), run, after)
+	var all []tenon.Event // of the run, as long as they are few
+	dialog, err := c.h.Dialog(c.ctx(), run.ID, after)
 	if err != nil {
 		return f, err
 	}
@@ -66,9 +71,12 @@ func (c *call) followRun(run string, after uint64, tell telling) (f followed, er
 		return nil
 	}
 	react := false
-	for e, err := range c.h.Events(c.ctx(), run, after) {
+	for e, err := range c.h.Events(c.ctx(), run.ID, after) {
 		if err != nil {
 			return f, err
+		}
+		if e.Seq == uint64(len(all))+1 && len(all) < maxHeard {
+			all = append(all, e)
 		}
 		for _, chunk := range dialog.Add(e) {
 			var p host.Chunk
@@ -82,7 +90,7 @@ func (c *call) followRun(run string, after uint64, tell telling) (f followed, er
 			return f, err
 		}
 		if e.Kind == tenon.EventQuestion {
-			if f.waiting, err = c.h.Awaited(c.ctx(), run); err != nil || len(f.waiting) > 0 {
+			if f.waiting, err = c.h.Awaited(c.ctx(), run.ID); err != nil || len(f.waiting) > 0 {
 				break
 			}
 		}
@@ -91,8 +99,12 @@ func (c *call) followRun(run string, after uint64, tell telling) (f followed, er
 		return f, err
 	}
 	f.said = said.String()
-	if f.Report, err = c.h.Report(c.ctx(), run); err == nil && !f.State.Ended() {
-		f.waiting, err = c.h.Awaited(c.ctx(), run)
+	if n := len(all); n > 0 && n < maxHeard && all[n-1].Kind == tenon.EventDone {
+		f.Report = agent.Fold(run, all)
+		return f, nil
+	}
+	if f.Report, err = c.h.Report(c.ctx(), run.ID); err == nil && !f.State.Ended() {
+		f.waiting, err = c.h.Awaited(c.ctx(), run.ID)
 	}
 	return f, err
 }

@@ -101,9 +101,9 @@ func (c *call) completions() error {
 	base := completion{ID: "chatcmpl-" + run.ID, Object: "chat.completion", Created: run.Created.Unix(), Model: q.Model}
 	c.w.Header().Set("Tenon-Run", run.ID)
 	if q.Stream {
-		return c.streamCompletion(q, base, run.ID, after)
+		return c.streamCompletion(q, base, run, after)
 	}
-	f, err := c.follow(run.ID, after, telling{})
+	f, err := c.follow(run, after, telling{})
 	if err == nil && len(f.waiting) == 0 {
 		err = failure(f)
 	}
@@ -155,7 +155,7 @@ func pending(f followed) string {
 }
 
 // streamCompletion sends a run as chunks.
-func (c *call) streamCompletion(q *completionRequest, base completion, run string, after uint64) error {
+func (c *call) streamCompletion(q *completionRequest, base completion, run tenon.Run, after uint64) error {
 	s, ok := c.stream("")
 	if !ok {
 		return nil

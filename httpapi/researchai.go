@@ -56,7 +56,7 @@ func (c *call) chat() error {
 	if err != nil {
 		return err
 	}
-	f, err := c.follow(run.ID, 0, telling{})
+	f, err := c.follow(run, 0, telling{})
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (c *call) chatStream() error {
 		}
 		return s.write("event: " + event + "\ndata: " + string(c.h.Masked(b)) + "\n\n")
 	}
-	f, err := c.follow(run.ID, 0, telling{
+	f, err := c.follow(run, 0, telling{
 		text: func(t string) error { return send("text", map[string]string{"delta": t}) },
 		tool: func(name string, ok bool) error {
 			return send("tool", map[string]any{"name": name, "success": ok})
