@@ -98,6 +98,7 @@ func (k *checker) run() {
 		k.agent("agents."+name, k.c.Agents[name])
 	}
 	k.serve()
+	k.store()
 }
 
 // known lists what a reference may name.

@@ -69,13 +69,27 @@ func (k *checker) block(p string, b policy.Block, cached bool) {
 			k.bad(at, "write cache: {ttl: 5m}, too", "has no effect: nothing says how long a result may be kept")
 		}
 	}
-	for i, name := range b.Redact {
-		switch at := index(p+".redact", i); {
+	k.redact(p+".redact", b.Redact)
+}
+
+// redact checks names of values that are hidden.
+func (k *checker) redact(p string, names []string) {
+	for i, name := range names {
+		switch at := index(p, i); {
 		case name == "" && !k.failedUnder(at):
 			k.bad(at, "", "a name is missing")
-		case slices.Contains(b.Redact[:i], name) && name != "":
+		case slices.Contains(names[:i], name) && name != "":
 			k.bad(at, "", "'%s' stands there twice", name)
 		}
+	}
+}
+
+// store checks what is kept.
+func (k *checker) store() {
+	k.redact("store.redact", k.c.Store.Redact)
+	if a := k.c.Store.Audit; a != nil && !*a {
+		k.bad("store.audit", "store.redact and policy.defaults.redact encrypt what they name; store.retention deletes what is old",
+			"must be true: a run goes on from the arguments and results that are kept of it")
 	}
 }
 

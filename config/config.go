@@ -56,6 +56,8 @@ type Config struct {
 	Tables table.Config `yaml:"tables"`
 	// Where `tenon servers search` looks for servers.
 	Registry Registry `yaml:"registry"`
+	// Who works on runs.
+	Engine Engine `yaml:"engine"`
 	// Where runs are kept.
 	Store Store `yaml:"store"`
 	// What `tenon serve` offers over HTTP.
@@ -120,6 +122,18 @@ type Store struct {
 	// How long a session is kept after its last change, such as `30d`. `tenon serve` deletes older ones every hour, `tenon sessions prune` by hand; never one
 	// with a run that has not ended, or that a younger session goes on from.
 	Retention time.Duration `yaml:"retention" default:"for ever"`
+	// Whether arguments and results of tool calls are kept. A run goes on from what is kept of it, so there is no other value than true: `redact` and `policy` encrypt what
+	// they name, `retention` and `tenon sessions delete` take away what is old.
+	Audit *bool `yaml:"audit" default:"true"`
+	// Names of arguments, of all tools and at every depth, that are encrypted in the store and masked in logs, records and exports, beside those that a `redact` of a
+	// policy names. Results are the policy's alone: what is masked there the model does not get.
+	Redact []string `yaml:"redact" default:"[]"`
+}
+
+// Engine says who works on runs.
+type Engine struct {
+	// local: tenon's own processes, on one machine.
+	Kind string `yaml:"kind" enum:"local" later:"temporal" default:"local"`
 }
 
 // Telemetry says what tenon tells about itself.

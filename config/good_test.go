@@ -23,7 +23,7 @@ import (
 
 // TestGood holds what good files mean, defaults and all, to goldens.
 func TestGood(t *testing.T) {
-	for _, name := range []string{"full.yaml", "claude.json", "empty.yaml"} {
+	for _, name := range []string{"full.yaml", "claude.json", "empty.yaml", "revision.yaml"} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join("testdata", "good", name)
 			c, err := Load(context.Background(), Options{File: path, Home: t.TempDir(),

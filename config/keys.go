@@ -52,11 +52,11 @@ var bounds = map[string][2]float64{
 // come with later versions. They are errors, like unknown ones, because a key
 // that does nothing would be a broken promise.
 var laterKeys = map[string][]string{
-	"config.Config": {"tool_tables", "engine"},
+	"config.Config": {"tool_tables"},
 	"agent.Config": {"data_inputs",
 		"history", "response_format"},
-	"config.Store": {"dsn", "audit", "redact"},
-	"config.Serve": {"ui"},
+	"config.Engine": {"address", "namespace"},
+	"config.Store":  {"dsn"},
 }
 
 // unknown reports a key that no field has.

@@ -159,6 +159,11 @@ func (c *Config) fill() {
 	c.Name = cmp.Or(c.Name, filepath.Base(c.Dir))
 	c.Telemetry = c.Telemetry.WithDefaults()
 	c.Serve = c.Serve.WithDefaults()
+	c.Engine.Kind = cmp.Or(c.Engine.Kind, "local")
+	if c.Store.Audit == nil {
+		yes := true
+		c.Store.Audit = &yes
+	}
 	c.Tables = c.Tables.WithDefaults()
 	for name, s := range c.Servers {
 		s = s.WithDefaults()

@@ -26,6 +26,8 @@ const (
 type Serve struct {
 	// Address and port to listen on; `off`: only the socket beside the store. Whoever listens beyond this machine should put TLS in front.
 	Listen string `yaml:"listen" default:"127.0.0.1:8420"`
+	// Whether the workbench, pages for a browser, is served beside the APIs. It works by the native one.
+	UI *bool `yaml:"ui" default:"true"`
 	// What is served: native is `/api/v1`, researchai `/chat` and `/mcp/…`, openai `/v1/…`.
 	APIs []string `yaml:"apis" enum:"native,researchai,openai" default:"all"`
 	// Who may ask.
@@ -46,8 +48,15 @@ type ServeAuth struct {
 	Tokens map[string]tenon.Secret `yaml:"tokens"`
 }
 
+// HasUI reports whether the workbench is served.
+func (s Serve) HasUI() bool { return s.UI == nil || *s.UI }
+
 // WithDefaults returns a copy with the values that are absent filled in.
 func (s Serve) WithDefaults() Serve {
+	if s.UI == nil {
+		on := s.HasUI()
+		s.UI = &on
+	}
 	s.Listen = cmp.Or(s.Listen, "127.0.0.1:8420")
 	s.Auth.Type = cmp.Or(s.Auth.Type, ServeToken)
 	if len(s.APIs) == 0 {

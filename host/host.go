@@ -25,6 +25,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -263,9 +264,11 @@ func (h *Host) openServers(before *Host) error {
 		return err
 	}
 	h.enact(rules)
-	h.redacts = rules.Redacted()
+	h.redacts = slices.Concat(rules.Redacted(), h.config.Store.Redact)
+	slices.Sort(h.redacts)
+	h.redacts = slices.Compact(h.redacts)
 	if len(h.redacts) > 0 && h.vault == nil {
-		return tenon.Errorf(tenon.CodeConfig, "what policy redact names is encrypted in the store, and there is no place for the key; set HOME, or name a folder with --home")
+		return tenon.Errorf(tenon.CodeConfig, "what redact names is encrypted in the store, and there is no place for the key; set HOME, or name a folder with --home")
 	}
 	if err := h.readSwitches(); err != nil {
 		return err

@@ -123,10 +123,32 @@ func serveReload(t *testing.T) {
 	if err := os.Rename(other, file); err != nil {
 		t.Fatal(err)
 	}
-	said.await(t, at, `config reloaded`)
+	_, at = said.await(t, at, `config reloaded`)
 	if got := list(); !strings.Contains(got, `"five"`) || strings.Contains(got, `"two"`) {
 		t.Errorf("mended: %s", got)
 	}
+	page := func() int {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = resp.Body.Close() }()
+		return resp.StatusCode
+	}
+	if got := page(); got != http.StatusOK {
+		t.Errorf("the workbench: HTTP %d", got)
+	}
+	put(first + "serve: {ui: false}\n")
+	said.await(t, at, `config reloaded`)
+	if got := page(); got == http.StatusOK {
+		t.Error("the workbench is there although serve.ui is false")
+	}
+	list() // the APIs are there
 }
 
 // toolsPath lists the tools, as ResearchAI has it.

@@ -133,7 +133,7 @@ func (s *server) announce(log *slog.Logger, url string) {
 	// Behind the # a token reaches no server and no history. It is shown to the person at
 	// the terminal alone: logs are kept.
 	switch {
-	case !s.a.errTTY || s.a.quiet:
+	case !s.a.errTTY || s.a.quiet || !s.host.Config().Serve.HasUI():
 	case s.token.IsZero():
 		s.a.note("workbench: %s/", url)
 	default:
