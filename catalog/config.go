@@ -152,7 +152,7 @@ type Argument struct {
 // WithDefaults returns the entry with its remote name filled in.
 func (t Tool) WithDefaults(name string) Tool {
 	if server, ok := kindServers[t.Kind]; ok {
-		t.Server, t.RemoteName = server, cmp.Or(t.Agent, name)
+		t.Server, t.RemoteName = server, cmp.Or(t.Agent, t.RemoteName, name)
 	}
 	if t.RemoteName == "" {
 		t.RemoteName = name

@@ -69,7 +69,7 @@ func (h *Host) childSpec(ctx context.Context, caller tenon.Run, c *agent.ChildCo
 	if err != nil {
 		return agent.Spec{}, nil, err
 	}
-	spec, snapshot, _, err := h.agentSpec(ctx, c.Agent, a, Question{Text: text, Grant: c.Grant})
+	spec, snapshot, _, err := h.agentSpec(ctx, c.Agent, a, Question{Text: text, Grant: c.Grant, called: caller.Core == agent.Version})
 	return spec, snapshot, err
 }
 

@@ -89,8 +89,8 @@ type Config struct {
 	Approve func(context.Context, Approval) (agent.Ruling, error)
 	// Workflows adds workflows as tools, beside those that the configuration names.
 	Workflows map[string]Workflow
-	// Hidden are servers whose tools no agent is offered: the steps of workflows alone call
-	// them.
+	// Hidden are servers whose tools are not offered: the steps of workflows call them, and
+	// agents that another one called.
 	Hidden []string
 	// Version is told to servers and providers.
 	Version string

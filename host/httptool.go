@@ -62,7 +62,7 @@ func (h *Host) openHTTPTools(templates *policy.Templates, entries map[string]cat
 				return nil, bad("headers."+k, err)
 			}
 		}
-		t.tools[name] = one
+		t.tools[e.WithDefaults(name).RemoteName] = one
 	}
 	return t, nil
 }

@@ -30,7 +30,7 @@ func (h *Host) openPromptTools(templates *policy.Templates, entries map[string]c
 		if err != nil {
 			return nil, tenon.Errorf(tenon.CodeConfig, "tools.%s.template: %w", name, err)
 		}
-		t.tools[name] = promptTool{text, e.Model}
+		t.tools[e.WithDefaults(name).RemoteName] = promptTool{text, e.Model}
 	}
 	return t, nil
 }

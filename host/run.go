@@ -52,6 +52,7 @@ type Question struct {
 	Credentials Credentials
 
 	id, newSession string // of the run and of a session that it begins; empty: new ones
+	called         bool   // by another agent: servers that are hidden are there for it
 }
 
 // titleLen is how much of a question stands in lists.
@@ -229,7 +230,7 @@ func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agen
 		h.log.Warn("MCP tools not enabled for provider", "model", spec.Model)
 		return nil, nil, nil
 	}
-	snapshot, problems, err := h.Tools(ctx, slices.DeleteFunc(slices.Sorted(maps.Keys(h.sets())), func(name string) bool { return slices.Contains(h.cfg.Hidden, name) })...)
+	snapshot, problems, err := h.Tools(ctx, slices.DeleteFunc(slices.Sorted(maps.Keys(h.sets())), func(name string) bool { return slices.Contains(h.cfg.Hidden, name) && !q.called })...)
 	if err == nil {
 		err = waiting(problems)
 	}

@@ -69,23 +69,27 @@ func (t *Tool) flaws(store *Store) (list []Flaw) {
 		add("3", "%s", err)
 	}
 	switch t.Kind {
-	case MCP:
+	case MCP, HTTP, Prompt, Agent:
+		a := "an " + t.Kind.String()
+		if t.Kind == Prompt {
+			a = "a " + t.Kind.String()
+		}
 		if t.Keys != "" && t.Server != "" {
-			add("7 and 8", "an MCP tool has a server_uri and no file store keys; both are set")
+			add("7 and 8", "%s tool has a server_uri and no file store keys; both are set", a)
 		} else if t.Keys != "" {
-			add("7", "an MCP tool has no file store keys")
+			add("7", "%s tool has no file store keys", a)
 		}
 		if len(t.Inputs) > 0 {
-			add("4", "an MCP tool has no input ports")
+			add("4", "%s tool has no input ports", a)
 		}
 		if len(t.Outputs) > 0 {
-			add("5", "an MCP tool has no output ports")
+			add("5", "%s tool has no output ports", a)
 		}
 		if t.Message != -1 {
-			add("6", "the message index of an MCP tool is -1, not %d", t.Message)
+			add("6", "the message index of %s tool is -1, not %d", a, t.Message)
 		}
 		if t.Server == "" {
-			add("8", "an MCP tool needs a server_uri")
+			add("8", "%s tool needs a server_uri", a)
 		} else if _, err := t.Address(); err != nil {
 			add("8", "%s", err)
 		}

@@ -223,7 +223,7 @@ func (j *joined) tools(ctx context.Context, w *writer, r *Reader, c Column, rec 
 				}
 			}
 		}
-		if t != nil && t.Kind != Workflow && t.Kind != MCP {
+		if t != nil && !t.Kind.IsKnown() {
 			unknown[t.Kind]++
 		}
 		if same {

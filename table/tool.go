@@ -14,22 +14,32 @@ import (
 // from 100 on are for kinds that KNIME does not have.
 type Kind int64
 
-// The kinds that KNIME has.
+// The kinds that KNIME has, and those that tenon adds: a request over HTTP, a template
+// that a model answers, an agent of the configuration. What a tool of these is stands
+// in its server_uri; see [Address].
 const (
 	Workflow Kind = 0
 	MCP      Kind = 1
+	HTTP     Kind = 100
+	Prompt   Kind = 101
+	Agent    Kind = 102
 )
+
+var kindNames = map[Kind]string{Workflow: "WORKFLOW", MCP: "MCP", HTTP: "HTTP", Prompt: "PROMPT", Agent: "AGENT"}
 
 // String returns the name of the kind, or its number.
 func (k Kind) String() string {
-	switch k {
-	case Workflow:
-		return "WORKFLOW"
-	case MCP:
-		return "MCP"
+	if name, ok := kindNames[k]; ok {
+		return name
 	}
 	return strconv.FormatInt(int64(k), 10)
 }
+
+// IsKnown reports whether tools of the kind can be used.
+func (k Kind) IsKnown() bool { return kindNames[k] != "" }
+
+// IsOwn reports whether the kind is one of tenon's, which KNIME cannot run.
+func (k Kind) IsOwn() bool { return k.IsKnown() && k >= HTTP }
 
 // Port is a table that a workflow tool takes or gives.
 type Port struct {
@@ -55,7 +65,8 @@ type Tool struct {
 	// Keys are the file store keys, joined by semicolons: the packed workflow, then
 	// its data.
 	Keys string
-	// Server is the address of an MCP tool's server, without what [Tool.URI] adds.
+	// Server is the address of an MCP tool's server, without what [Tool.URI] adds; of a kind
+	// of tenon's what the tool is.
 	Server string
 	// Remote is the tool's name on the server.
 	Remote string
@@ -68,7 +79,7 @@ type Tool struct {
 // Use returns an error for a kind that cannot be used. Row says where the tool
 // stands, as messages name it.
 func (t *Tool) Use(row string) error {
-	if t.Kind == Workflow || t.Kind == MCP {
+	if t.Kind.IsKnown() {
 		return nil
 	}
 	return invalid("Unknown tool type index: %d (%s, tool '%s'); the row can be copied, and used by a tenon that knows this kind", t.Kind, row, tenon.Visible(t.Name))
@@ -152,6 +163,12 @@ func (t *Tool) MarshalJSON() ([]byte, error) {
 			Remote     string `json:"tool_name"`
 			Credential string `json:"credential,omitempty"`
 		}{c, t.address(), t.Remote, t.Credential})
+	}
+	if t.Kind.IsOwn() {
+		return encode(struct {
+			common
+			Server string `json:"server_uri"`
+		}{c, t.Server})
 	}
 	nonNil := func(p []Port) []Port {
 		if p == nil {

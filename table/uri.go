@@ -1,8 +1,12 @@
 package table
 
 import (
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
+
+	"github.com/tenonhq/tenon"
 )
 
 // The schemes of a server's address that are tenon's own: a server of the
@@ -11,7 +15,52 @@ import (
 const (
 	SchemeServer  = "tenon+server"
 	SchemeCommand = "stdio"
+	schemeHTTP    = "tenon+http"
+	schemePrompt  = "tenon+prompt"
+	schemeAgent   = "tenon+agent"
 )
+
+// Request is what a tool of kind [HTTP] sends: texts with expressions over the arguments
+// between {{ and }}, as in the configuration.
+type Request struct {
+	Method  string // empty: GET
+	URL     string
+	Headers map[string]string
+	Body    string
+}
+
+// PromptText is what a tool of kind [Prompt] asks a model.
+type PromptText struct {
+	Template string
+	Model    string // an entry of models, or PROVIDER/MODEL; empty: the agent's
+}
+
+// URI is the server_uri of a tool that sends the request.
+func (r Request) URI() string {
+	parts := []string{"url=" + escape(r.URL)}
+	if r.Method != "" {
+		parts = append(parts, "method="+escape(r.Method))
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
+		parts = append(parts, "header="+escape(name+": "+r.Headers[name]))
+	}
+	if r.Body != "" {
+		parts = append(parts, "body="+escape(r.Body))
+	}
+	return schemeHTTP + ":?" + strings.Join(parts, "&")
+}
+
+// URI is the server_uri of a tool that asks.
+func (p PromptText) URI() string {
+	uri := schemePrompt + ":?template=" + escape(p.Template)
+	if p.Model != "" {
+		uri += "&model=" + escape(p.Model)
+	}
+	return uri
+}
+
+// AgentURI is the server_uri of a tool that calls an agent of the configuration.
+func AgentURI(name string) string { return schemeAgent + ":" + url.PathEscape(name) }
 
 // CommandURI makes the address of a command. It never has environment variables:
 // they may be secrets.
@@ -31,6 +80,10 @@ type Address struct {
 	URL     string   // http, https, ws, wss
 	Server  string   // of the configuration
 	Command []string // and its arguments
+	// What a tool of a kind of tenon's own is.
+	Request *Request
+	Prompt  *PromptText
+	Agent   string // of the configuration
 }
 
 // Address takes the tool's server apart.
@@ -41,6 +94,9 @@ func (t *Tool) Address() (Address, error) {
 	u, err := url.Parse(t.Server)
 	if err != nil {
 		return Address{}, invalid("the server_uri of tool '%s' is no address: %w", t.Name, err)
+	}
+	if t.Kind.IsOwn() {
+		return t.own(u)
 	}
 	switch u.Scheme {
 	case "http", "https", "ws", "wss":
@@ -64,9 +120,50 @@ func (t *Tool) Address() (Address, error) {
 	return Address{}, invalid("the server_uri of tool '%s' begins with '%s:'; known are http, https, ws, wss, tenon+server and stdio", t.Name, u.Scheme)
 }
 
+// own takes the address of a kind of tenon's own apart.
+func (t *Tool) own(u *url.URL) (a Address, err error) {
+	wrong := func(format string, args ...any) (Address, error) {
+		return Address{}, invalid("the server_uri of tool '%s' "+format, append([]any{tenon.Visible(t.Name)}, args...)...)
+	}
+	if want := map[Kind]string{HTTP: schemeHTTP, Prompt: schemePrompt, Agent: schemeAgent}[t.Kind]; u.Scheme != want {
+		return wrong("begins with '%s:'; that of kind %s begins with %s:", tenon.Visible(u.Scheme), t.Kind, want)
+	}
+	if t.Kind == Agent {
+		if a.Agent, err = url.PathUnescape(u.Opaque); err != nil || a.Agent == "" {
+			return wrong("names no agent")
+		}
+		return a, nil
+	}
+	q, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return wrong("cannot be read: %w", err)
+	}
+	if t.Kind == Prompt {
+		if a.Prompt = (&PromptText{Template: q.Get("template"), Model: q.Get("model")}); a.Prompt.Template == "" {
+			return wrong("has no template")
+		}
+		return a, nil
+	}
+	a.Request = &Request{Method: q.Get("method"), URL: q.Get("url"), Body: q.Get("body"), Headers: map[string]string{}}
+	if a.Request.URL == "" {
+		return wrong("has no url")
+	}
+	for _, h := range q["header"] {
+		name, value, ok := strings.Cut(h, ": ")
+		if !ok || name == "" {
+			return wrong("has a header that is not NAME: VALUE")
+		}
+		a.Request.Headers[name] = value
+	}
+	return a, nil
+}
+
 // uri is what a table stores as server_uri: the address, and as its fragment what
 // has no field of its own. Credential says that the layout has none for it.
 func (t *Tool) uri(credential bool) string {
+	if t.Kind.IsOwn() {
+		return t.Server
+	}
 	var parts []string
 	if t.Remote != "" && t.Remote != t.Name {
 		parts = append(parts, "tool="+escape(t.Remote))
@@ -91,7 +188,11 @@ func (t *Tool) readURI(s string) {
 	if s == "" {
 		return
 	}
-	t.Server, t.Remote = s, t.Name
+	t.Server = s
+	if t.Kind.IsOwn() {
+		return
+	}
+	t.Remote = t.Name
 	base, fragment, ok := strings.Cut(s, "#")
 	if !ok {
 		return

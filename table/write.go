@@ -402,7 +402,7 @@ const ToolColumn = "Tools"
 // express, or of a kind that is not known, with its row), store.
 func WriteTools(ctx context.Context, path string, rows []Row, o WriteOptions) error {
 	for i, r := range rows {
-		if r.Tool != nil && r.Tool.Kind != Workflow && r.Tool.Kind != MCP {
+		if r.Tool != nil && !r.Tool.Kind.IsKnown() {
 			return invalid("%s: row %d ('%s'): Unknown tool type: %d", path, i, tenon.Visible(r.ID), r.Tool.Kind)
 		}
 	}

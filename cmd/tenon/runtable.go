@@ -64,7 +64,7 @@ func (t *toolTable) apply(ctx context.Context, a *app, cfg *config.Config) (flow
 			return nil, nil, err
 		}
 	}
-	if len(tools.own) > 0 || len(tools.flows) > 0 {
+	if len(tools.own) > 0 || len(tools.flows) > 0 || tools.agents {
 		cfg.Policy.Pins = pins // a table does not free the configuration's servers of theirs
 	}
 	return tools.flows, tools.finish(), nil
@@ -82,7 +82,8 @@ type tableTools struct {
 	entries map[string]catalog.Tool
 	own     []string // servers of the configuration
 
-	flows map[string]host.Workflow
+	flows  map[string]host.Workflow
+	agents bool // it has agents, whose tools those of the configuration are, too
 
 	missing int
 }
@@ -104,6 +105,9 @@ func (t *tableTools) add(ctx context.Context, row table.ToolRow) error {
 	}
 	if tool.Kind == table.Workflow {
 		return t.addWorkflow(row)
+	}
+	if tool.Kind.IsOwn() {
+		return t.addKind(row)
 	}
 	schema, err := tool.Schema()
 	if err != nil {
@@ -133,6 +137,26 @@ func (t *tableTools) add(ctx context.Context, row table.ToolRow) error {
 	}
 	t.entries[t.name(tool.Name)] = catalog.Tool{Server: server, RemoteName: tool.Remote, Description: tool.Description, Schema: schema,
 		ArgumentsMode: catalog.ArgumentsReplace}
+	return nil
+}
+
+// addKind takes a tool of a kind of tenon's own.
+func (t *tableTools) addKind(row table.ToolRow) error {
+	e, err := rowEntry(t.cfg, row.Tool)
+	if err != nil {
+		return tenon.Errorf(tenon.ErrorCode(err), "%s: %s: %w", t.path, row.Place(), err)
+	}
+	e = e.WithDefaults(row.Tool.Name)
+	if slices.Contains(t.remotes[e.Server], e.RemoteName) {
+		t.note("%s: %s: '%s' is there already; the row is left out", t.path, row.Place(), row.Tool.Name)
+		return nil
+	}
+	t.remotes[e.Server] = append(t.remotes[e.Server], e.RemoteName)
+	if t.entries == nil {
+		t.entries = map[string]catalog.Tool{}
+	}
+	t.entries[t.name(row.Tool.Name)] = e
+	t.agents = t.agents || e.Kind == tenon.KindAgent
 	return nil
 }
 
@@ -176,7 +200,7 @@ func (t *tableTools) name(s string) string {
 }
 
 // finish leaves in the configuration what the table names. The other servers stay for the
-// steps of its workflows, if it has any, and are returned.
+// steps of its workflows and for its agents, if it has any, and are returned.
 func (t *tableTools) finish() (hidden []string) {
 	if t.missing > 0 {
 		n := len(t.flows)
@@ -188,7 +212,10 @@ func (t *tableTools) finish() (hidden []string) {
 	kept := map[string]servers.Config{}
 	no := false
 	for server, remotes := range t.remotes {
-		entry := t.cfg.Servers[server]
+		entry, ok := t.cfg.Servers[server]
+		if !ok {
+			continue // of a kind that has no server
+		}
 		if slices.Contains(t.own, server) {
 			entry.Include = escaped(remotes)
 		} else {
@@ -196,7 +223,7 @@ func (t *tableTools) finish() (hidden []string) {
 		}
 		kept[server] = entry
 	}
-	if len(t.flows) > 0 {
+	if len(t.flows) > 0 || t.agents {
 		for server, entry := range t.cfg.Servers {
 			if _, ok := kept[server]; !ok {
 				kept[server] = entry

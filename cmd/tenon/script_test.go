@@ -104,6 +104,7 @@ func scripts() testscript.Params {
 			"sametools": cmdSametools,
 			"capture":   cmdCapture,
 			"bytes":     cmdBytes,
+			"fill":      cmdFill,
 
 			"sameexport": cmdSameExport,
 			"http":       cmdHTTP,
@@ -534,4 +535,17 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	seen.mu.Lock()
 	defer seen.mu.Unlock()
 	ts.Setenv(args[0], seen.re.FindStringSubmatch(seen.text.String())[1])
+}
+
+// cmdFill writes the values of variables into a file, where they stand as @NAME@: fill
+// FILE NAME….
+func cmdFill(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: fill FILE NAME…")
+	}
+	text := ts.ReadFile(args[0])
+	for _, name := range args[1:] {
+		text = strings.ReplaceAll(text, "@"+name+"@", ts.Getenv(name))
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
 }

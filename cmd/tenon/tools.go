@@ -99,7 +99,7 @@ func newToolsList(a *app) *cobra.Command {
 				return err
 			}
 			if out.out != "" {
-				return a.writeTools(cmd.Context(), h.Config(), snapshot, out)
+				return a.writeTools(cmd.Context(), h, snapshot, out)
 			}
 			switch {
 			case a.quiet && len(snapshot.Tools()) == 0:

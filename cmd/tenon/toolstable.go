@@ -77,8 +77,10 @@ func (a *app) listTable(ctx context.Context, path, column string) error {
 	})
 }
 
-// writeTools makes a table of what servers offer.
-func (a *app) writeTools(ctx context.Context, cfg *config.Config, snapshot *catalog.Snapshot, out *tableOut) error {
+// writeTools makes a table of what servers offer, and of the tools of other kinds that the
+// configuration has.
+func (a *app) writeTools(ctx context.Context, h *host.Host, snapshot *catalog.Snapshot, out *tableOut) error {
+	cfg := h.Config()
 	o, err := out.options(a, cfg)
 	if err != nil {
 		return err
@@ -86,6 +88,24 @@ func (a *app) writeTools(ctx context.Context, cfg *config.Config, snapshot *cata
 	var rows []table.Row
 	foreign := 0
 	for _, t := range snapshot.Tools() {
+		if t.KindName() != tenon.KindMCP {
+			row, why, err := kindRow(h, &t)
+			if err == nil && row != nil && row.Pack != nil && out.out == "-" {
+				row, why = nil, "the files of workflows do not fit a stream; name a file"
+			}
+			switch {
+			case err != nil:
+				return err
+			case row == nil:
+				a.note("tool '%s' is left out: %s", t.Name, why)
+				continue
+			case row.Tool.Kind.IsOwn():
+				foreign++
+			}
+			row.ID = "Row" + strconv.Itoa(len(rows))
+			rows = append(rows, *row)
+			continue
+		}
 		row := table.Tool{Kind: table.MCP, Name: t.Name, Description: t.Description, Parameters: string(t.Input), Message: -1, Remote: t.Remote}
 		entry, ok := cfg.Servers[t.Server]
 		if !ok {
@@ -118,7 +138,7 @@ func (a *app) writeTools(ctx context.Context, cfg *config.Config, snapshot *cata
 		a.note("No tools found on MCP server")
 	}
 	if foreign > 0 {
-		a.hint("%s of servers that are started as a command: tenon can call them, KNIME cannot", plural(foreign, "tool"))
+		a.hint("%s of servers that are started as a command, or of kinds of tenon's own: tenon can call them, KNIME cannot", plural(foreign, "tool"))
 	}
 	if err := table.WriteTools(ctx, out.out, rows, o); err != nil {
 		return err
@@ -298,6 +318,9 @@ func (c *callTable) call(ctx context.Context, a *app, o opening, name string, pa
 	}
 	if c.given() {
 		return tenon.Errorf(tenon.CodeInvalid, "tool '%s' is no workflow: --in and --debug are for those", t.Name)
+	}
+	if t.Kind.IsOwn() {
+		return c.callKind(ctx, a, o, cfg, t, params)
 	}
 	server, err := a.tableServer(ctx, cfg, c.path, t, c.yes)
 	if err != nil {

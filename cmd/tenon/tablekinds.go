@@ -1,0 +1,233 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/table"
+)
+
+// Tools of kinds that KNIME does not have, as rows: requests, prompts and agents. What
+// a table says of such a tool is held to the rules of the configuration, and, as a table
+// is data, to more: it gets no secret and no variable of the environment, and nothing
+// that it does goes without being asked about.
+
+// rowEntry makes an entry of the configuration's tools out of a row of a kind of tenon's
+// own. Errors: invalid, what is wrong with the row; denied, for a secret; not_found, for an
+// agent or a model that is not there.
+func rowEntry(cfg *config.Config, t *table.Tool) (catalog.Tool, error) {
+	schema, err := t.Schema()
+	if err != nil {
+		return catalog.Tool{}, err
+	}
+	address, err := t.Address()
+	if err != nil {
+		return catalog.Tool{}, err
+	}
+	if address.Agent != "" {
+		if _, ok := cfg.Agents[address.Agent]; !ok {
+			return catalog.Tool{}, tenon.Errorf(tenon.CodeNotFound, "tool '%s' calls agent '%s', which the configuration does not have; agents: %s",
+				tenon.Visible(t.Name), tenon.Visible(address.Agent), cmp.Or(strings.Join(slices.Sorted(maps.Keys(cfg.Agents)), ", "), "none"))
+		}
+		return catalog.Tool{Kind: tenon.KindAgent, Agent: address.Agent, Description: t.Description}, nil
+	}
+	entry := map[string]any{"description": t.Description, "schema": schema}
+	if p := address.Prompt; p != nil {
+		if _, ok := cfg.Models[p.Model]; p.Model != "" && !ok {
+			return catalog.Tool{}, tenon.Errorf(tenon.CodeNotFound, "tool '%s' asks model '%s', which the configuration does not have under models", tenon.Visible(t.Name), tenon.Visible(p.Model))
+		}
+		entry["kind"], entry["template"] = tenon.KindPrompt, p.Template
+	} else {
+		if err := noRowSecrets(t, address.Request); err != nil {
+			return catalog.Tool{}, err
+		}
+		entry["kind"] = tenon.KindHTTP
+		request := map[string]any{"method": cmp.Or(address.Request.Method, http.MethodGet), "url": address.Request.URL, "headers": address.Request.Headers}
+		if address.Request.Body != "" {
+			request["body"] = address.Request.Body
+		}
+		entry["request"] = request
+	}
+	const key = "tool" // the row's name is made to fit later
+	doc, err := json.Marshal(map[string]any{"version": 1, "tools": map[string]any{key: entry}})
+	if err != nil {
+		return catalog.Tool{}, tenon.Errorf(tenon.CodeInvalid, "tool '%s': %w", tenon.Visible(t.Name), err)
+	}
+	// A $ is one: a table takes nothing from the environment.
+	checked, err := config.Parse("server_uri", []byte(strings.ReplaceAll(string(doc), "$", "$$")), config.Options{LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		return catalog.Tool{}, tenon.Errorf(tenon.CodeInvalid, "tool '%s' of kind %s: %s", tenon.Visible(t.Name), t.Kind, rowMistake(err))
+	}
+	out := checked.Tools[key]
+	if address.Prompt != nil {
+		out.Model = address.Prompt.Model
+	}
+	sum := sha256.Sum256([]byte(t.Server + "\x00" + string(schema)))
+	// What was allowed for good of another tool of this name says nothing of this one.
+	out.RemoteName = t.Name + "@" + hex.EncodeToString(sum[:6])
+	out.Annotations = unknownEffects()
+	return out, nil
+}
+
+// unknownEffects are the annotations of what may do anything.
+func unknownEffects() catalog.Annotations {
+	yes, no := true, false
+	return catalog.Annotations{ReadOnly: &no, Destructive: &yes, Idempotent: &no, OpenWorld: &yes}
+}
+
+// rowMistake is the first mistake of a row, without the place in a file that nobody has.
+func rowMistake(err error) string {
+	var list config.Errors
+	if !errors.As(err, &list) || len(list) == 0 {
+		return err.Error()
+	}
+	if at := strings.TrimPrefix(strings.TrimPrefix(list[0].Path, "tools.tool"), "."); at != "" {
+		return at + ": " + list[0].Message
+	}
+	return list[0].Message
+}
+
+// noRowSecrets refuses a request that would take a secret along: nobody knows where to.
+func noRowSecrets(t *table.Tool, r *table.Request) error {
+	templates, err := policy.NewTemplates()
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
+		text, err := templates.Compile(r.Headers[name], true)
+		if err != nil {
+			continue // the configuration's rules say what is wrong
+		}
+		if secrets := text.Secrets(); len(secrets) > 0 {
+			return tenon.Errorf(tenon.CodeDenied, "tool '%s' came with a table, and its header %s wants the secret '%s'; look at it, and make it a tool of the configuration",
+				tenon.Visible(t.Name), tenon.Visible(name), tenon.Visible(secrets[0]))
+		}
+	}
+	return nil
+}
+
+// kindRow makes a row of a tool that is none of a server's: nil with the reason where it
+// cannot be one.
+func kindRow(h *host.Host, t *tenon.Tool) (row *table.Row, why string, err error) {
+	cfg := h.Config()
+	out := &table.Tool{Name: t.Name, Description: t.Description, Parameters: string(t.Input), Message: -1}
+	entry := catalog.Tool{}
+	at := ""
+	for name, e := range cfg.Tools {
+		if e = e.WithDefaults(name); e.Server == t.Server && e.RemoteName == t.Remote {
+			entry, at = e, "tools."+name
+		}
+	}
+	switch t.Kind {
+	case tenon.KindWorkflow:
+		w, ok := h.Workflow(t.Remote)
+		if !ok {
+			return nil, "its workflow is not there", nil
+		}
+		if out, err = workflowRow(w); err != nil {
+			return nil, "", err
+		}
+		out.Name = t.Name
+		zip, err := w.Pack.Zip()
+		return &table.Row{Tool: out, Pack: zip}, "", err
+	case tenon.KindAgent:
+		out.Kind, out.Server = table.Agent, table.AgentURI(t.Remote)
+	case tenon.KindPrompt:
+		out.Kind, out.Server = table.Prompt, table.PromptText{Template: entry.Template, Model: entry.Model}.URI()
+	case tenon.KindHTTP:
+		r := entry.Request
+		if reason := private(r); reason != "" {
+			return nil, reason, nil
+		}
+		out.Kind, out.Server = table.HTTP, table.Request{Method: r.Method, URL: r.URL, Headers: r.Headers, Body: r.Body}.URI()
+	default:
+		return nil, "it is not of an MCP server but of " + t.Server, nil
+	}
+	if len(cfg.Variables(at)) > 0 {
+		return nil, "it takes values from the environment, which a table must not hold: use an entry of secrets", nil
+	}
+	return &table.Row{Tool: out}, "", nil
+}
+
+// private says what of a request must not be passed on, "" for nothing.
+func private(r catalog.Request) string {
+	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
+		switch strings.ToLower(name) {
+		case "authorization", "proxy-authorization", "cookie", "x-api-key", "api-key":
+			if !strings.Contains(r.Headers[name], "secrets.") {
+				return "its header " + name + " may hold a password, which a table must not: use an entry of secrets"
+			}
+		}
+	}
+	return ""
+}
+
+// callKind calls a tool of a row that is a request, a prompt or an agent. A request and
+// a prompt need no server; an agent has the tools of the configuration.
+func (c *callTable) callKind(ctx context.Context, a *app, o opening, cfg *config.Config, t *table.Tool, params json.RawMessage) (err error) {
+	entry, err := rowEntry(cfg, t)
+	if err != nil {
+		return err
+	}
+	tools := &tableTools{names: map[string]bool{}}
+	if t.Kind == table.Agent {
+		for name := range cfg.Tools {
+			tools.names[name] = true
+		}
+	} else {
+		cfg.Tools, cfg.Servers = nil, nil
+	}
+	name := tools.name(t.Name)
+	if cfg.Tools = maps.Clone(cfg.Tools); cfg.Tools == nil {
+		cfg.Tools = map[string]catalog.Tool{}
+	}
+	if t.Kind == table.Agent {
+		maps.DeleteFunc(cfg.Tools, func(_ string, e catalog.Tool) bool { return e.Kind == tenon.KindAgent && e.Agent == entry.Agent })
+	}
+	cfg.Tools[name] = entry
+	o.loaded = cfg
+	h, err := a.open(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer closing(h, &err)
+	entry = entry.WithDefaults(name)
+	snapshot, problems, err := h.Tools(ctx, entry.Server)
+	if err != nil {
+		return err
+	}
+	for _, s := range snapshot.Tools() {
+		if s.Remote != entry.RemoteName {
+			continue
+		}
+		run, err := h.StartToolCall(ctx, host.ToolCall{Name: s.Name, Arguments: params, Principal: tenon.PrincipalLocal, Server: entry.Server})
+		if err != nil {
+			return plain{err}
+		}
+		result, err := a.followCall(ctx, h, t.Name, run.ID)
+		if err != nil {
+			return direct{err}
+		}
+		return a.showResult(ctx, cfg, t.Name, result, &c.ports)
+	}
+	for _, p := range problems {
+		return plain{p.Err}
+	}
+	for _, w := range snapshot.Withheld() {
+		return tenon.Errorf(tenon.CodeInvalid, "tool '%s' cannot be used: %s", tenon.Visible(t.Name), w.Reason)
+	}
+	return tenon.Errorf(tenon.CodeInternal, "tool '%s' is not among the tools", tenon.Visible(t.Name))
+}
