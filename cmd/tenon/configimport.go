@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,17 +33,18 @@ func newConfigImport(a *app) *cobra.Command {
 			"same. What has no place in it is kept under x-KIND and told of on stderr; nothing is lost without a word.\n" +
 			"Whose file it is can mostly be told by what is in it. With --write the entries go into the project's tenon.yaml,\n" +
 			"which is written where there is none; a name that is there already is an error. - is stdin. An Arrow\n" +
-			"table of tools, as KNIME or tenon tools list --out writes it, becomes servers, tools and secrets to be filled in.",
+			"table of tools, as KNIME or tenon tools list --out writes it, becomes servers, tools and secrets to be filled in; with\n" +
+			"--write its workflows become files of the folder workflows beside tenon.yaml, and tools as well.",
 		Example: "  tenon config import .mcp.json --write\n  tenon config import agent.yaml --from holodeck > tenon.yaml\n  tenon config import aidk.json --extract-secrets\n" +
 			"  tenon config import tools.arrow --write",
 		Args: args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && (kind == config.KindKNIME || kind == "" && isTableFile(args[0])) {
-				src, err := a.importTable(cmd.Context(), args[0])
+				src, packs, err := a.importTable(cmd.Context(), args[0], write)
 				if err != nil {
 					return err
 				}
-				return a.importConfig(cmd.Context(), src, write)
+				return a.withPacks(packs, func() error { return a.importConfig(cmd.Context(), src, write) })
 			}
 			src, err := a.importSource(args, kind)
 			if err != nil {
@@ -60,6 +65,44 @@ func newConfigImport(a *app) *cobra.Command {
 	f.BoolVar(&write, "write", false, "write the entries into tenon.yaml")
 	f.StringVar(&preferences, "preferences", "", "researchai: `FILE` that names the servers that are switched on")
 	return cmd
+}
+
+// importDir is the folder of the file that --write writes.
+func (a *app) importDir() string { return filepath.Dir(cmp.Or(a.config, "tenon.yaml")) }
+
+// withPacks writes the packed workflows that a configuration is about to name, beside its
+// file, and takes them away again where that fails. None takes the place of another file.
+func (a *app) withPacks(packs []importedPack, do func() error) (err error) {
+	var made []string
+	defer func() {
+		for _, file := range slices.Backward(made) {
+			if err != nil {
+				_ = os.Remove(file) // a folder only where it is empty
+			}
+		}
+	}()
+	for _, p := range packs {
+		file := filepath.Join(a.importDir(), filepath.FromSlash(p.path))
+		if there, e := os.ReadFile(file); e == nil && bytes.Equal(there, p.zip) {
+			continue
+		}
+		if e := os.Mkdir(filepath.Dir(file), 0o777); e == nil {
+			made = append(made, filepath.Dir(file))
+		}
+		f, e := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if errors.Is(e, fs.ErrExist) {
+			return tenon.Errorf(tenon.CodeConflict, "%s is there already, and is another file; move it, and import again", file)
+		}
+		if e == nil {
+			made = append(made, file)
+			_, e = f.Write(p.zip)
+			e = errors.Join(e, f.Close())
+		}
+		if e != nil {
+			return tenon.Errorf(tenon.CodeStore, "%s cannot be written: %w", file, e)
+		}
+	}
+	return do()
 }
 
 // researchFiles are where ResearchAI looks for its servers.

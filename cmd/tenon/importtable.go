@@ -21,15 +21,21 @@ func isTableFile(file string) bool { return isTable(file) || table.IsBundle(file
 // importTable makes entries of a tool table: each tool of an MCP server one of tools,
 // each address with its credential one of servers, each credential one of secrets,
 // to be filled in. What has no place in a configuration is told.
-func (a *app) importTable(ctx context.Context, file string) (src config.Source, err error) {
+// Workflows are returned beside: they become files, which only --write makes.
+func (a *app) importTable(ctx context.Context, file string, write bool) (src config.Source, packs []importedPack, err error) {
 	src = config.Source{Kind: config.KindKNIME, Label: file}
 	if src.Path, err = filepath.Abs(file); err != nil {
-		return src, tenon.Errorf(tenon.CodeInvalid, "the path of %s is not known: %w", file, err)
+		return src, nil, tenon.Errorf(tenon.CodeInvalid, "the path of %s is not known: %w", file, err)
 	}
 	src.Dir = filepath.Dir(src.Path)
+	if write { // what the entries name is made beside the file that they go into
+		if src.Dir, err = filepath.Abs(a.importDir()); err != nil {
+			return src, nil, tenon.Errorf(tenon.CodeInvalid, "the folder of %s is not known: %w", a.config, err)
+		}
+	}
 	r, err := table.Open(file, a.tableOptions(&config.Config{}))
 	if err != nil {
-		return src, err
+		return src, nil, err
 	}
 	defer func() {
 		if e := r.Close(); err == nil {
@@ -38,17 +44,18 @@ func (a *app) importTable(ctx context.Context, file string) (src config.Source, 
 	}()
 	c, err := r.Column("")
 	if err != nil {
-		return src, err
+		return src, nil, err
 	}
 	m := &madeOfTable{tableTools: tableTools{names: map[string]bool{}, remotes: map[string][]string{}}, Servers: map[string]map[string]any{}, Tools: map[string]map[string]any{},
-		Secrets: map[string]map[string]string{}, known: map[string]string{}}
+		Secrets: map[string]map[string]string{}, known: map[string]string{}, write: write}
+	m.from = r
 	for row, err := range r.Tools(ctx, c) {
 		if err != nil {
-			return src, err
+			return src, nil, err
 		}
 		left, err := m.add(row)
 		if err != nil {
-			return src, tenon.Errorf(tenon.ErrorCode(err), "%s: %s: %w", file, row.Place(), err)
+			return src, nil, tenon.Errorf(tenon.ErrorCode(err), "%s: %s: %w", file, row.Place(), err)
 		}
 		if left != "" {
 			a.note("%s: %s: left out: %s", file, row.Place(), left)
@@ -59,9 +66,9 @@ func (a *app) importTable(ctx context.Context, file string) (src config.Source, 
 	}
 	src.Data, err = encodeJSON(m)
 	if err != nil {
-		return src, tenon.Errorf(tenon.CodeInternal, "%s: %w", file, err)
+		return src, nil, tenon.Errorf(tenon.CodeInternal, "%s: %w", file, err)
 	}
-	return src, nil
+	return src, m.packs, nil
 }
 
 // madeOfTable is what a tool table comes to.
@@ -72,6 +79,36 @@ type madeOfTable struct {
 	Secrets map[string]map[string]string `json:"secrets,omitempty"`
 
 	known map[string]string // address and credential → server
+	write bool              // files may be made
+	packs []importedPack
+}
+
+// importedPack is a workflow of a table, which becomes a file.
+type importedPack struct {
+	path string // as it stands in the configuration
+	zip  []byte
+}
+
+// addWorkflow makes a file of a workflow, and an entry of tools that names it.
+func (m *madeOfTable) addWorkflow(t *table.Tool) (left string) {
+	if !m.write {
+		return "tool '" + t.Name + "' is a workflow: with --write it becomes a file beside tenon.yaml"
+	}
+	w, err := foreignWorkflow(m.from, t)
+	if err == nil {
+		var zip []byte
+		if zip, err = w.Pack.Zip(); err == nil {
+			name := m.name(t.Name)
+			path := "workflows/" + name + ".zip"
+			m.packs = append(m.packs, importedPack{path, zip})
+			m.Tools[name] = map[string]any{"kind": tenon.KindWorkflow, "path": path}
+			if t.Description != w.File.Description {
+				m.Tools[name]["description"] = t.Description
+			}
+			return ""
+		}
+	}
+	return "tool '" + t.Name + "': " + err.Error()
 }
 
 // MarshalJSON writes the three sections alone.
@@ -90,7 +127,7 @@ func (m *madeOfTable) add(row table.ToolRow) (left string, err error) {
 	case t == nil:
 		return "the cell is missing", nil
 	case t.Kind == table.Workflow:
-		return "tool '" + t.Name + "' is a workflow, which stays in the table", nil
+		return m.addWorkflow(t), nil
 	}
 	if err := t.Use(row.Place()); err != nil {
 		return "", err
@@ -102,6 +139,10 @@ func (m *madeOfTable) add(row table.ToolRow) (left string, err error) {
 	schema, err := t.Schema()
 	if err != nil {
 		return "", err
+	}
+	if t.Kind.IsOwn() {
+		m.Tools[m.name(t.Name)] = writtenEntry(t, address, schema)
+		return "", nil
 	}
 	if address.Server != "" {
 		return "tool '" + t.Name + "' is one of server '" + address.Server + "' of another configuration", nil

@@ -44,30 +44,21 @@ func rowEntry(cfg *config.Config, t *table.Tool) (catalog.Tool, error) {
 		}
 		return catalog.Tool{Kind: tenon.KindAgent, Agent: address.Agent, Description: t.Description}, nil
 	}
-	entry := map[string]any{"description": t.Description, "schema": schema}
 	if p := address.Prompt; p != nil {
 		if _, ok := cfg.Models[p.Model]; p.Model != "" && !ok {
 			return catalog.Tool{}, tenon.Errorf(tenon.CodeNotFound, "tool '%s' asks model '%s', which the configuration does not have under models", tenon.Visible(t.Name), tenon.Visible(p.Model))
 		}
-		entry["kind"], entry["template"] = tenon.KindPrompt, p.Template
-	} else {
-		if err := noRowSecrets(t, address.Request); err != nil {
-			return catalog.Tool{}, err
-		}
-		entry["kind"] = tenon.KindHTTP
-		request := map[string]any{"method": cmp.Or(address.Request.Method, http.MethodGet), "url": address.Request.URL, "headers": address.Request.Headers}
-		if address.Request.Body != "" {
-			request["body"] = address.Request.Body
-		}
-		entry["request"] = request
+	} else if err := noRowSecrets(t, address.Request); err != nil {
+		return catalog.Tool{}, err
 	}
-	const key = "tool" // the row's name is made to fit later
-	doc, err := json.Marshal(map[string]any{"version": 1, "tools": map[string]any{key: entry}})
+	entry := writtenEntry(t, address, schema)
+	delete(entry, "model") // it is one, of this configuration
+	const key = "tool"     // the row's name is made to fit later
+	doc, err := encodeJSON(map[string]any{"version": 1, "tools": map[string]any{key: entry}})
 	if err != nil {
 		return catalog.Tool{}, tenon.Errorf(tenon.CodeInvalid, "tool '%s': %w", tenon.Visible(t.Name), err)
 	}
-	// A $ is one: a table takes nothing from the environment.
-	checked, err := config.Parse("server_uri", []byte(strings.ReplaceAll(string(doc), "$", "$$")), config.Options{LookupEnv: func(string) (string, bool) { return "", false }})
+	checked, err := config.Parse("server_uri", doc, config.Options{LookupEnv: func(string) (string, bool) { return "", false }})
 	if err != nil {
 		return catalog.Tool{}, tenon.Errorf(tenon.CodeInvalid, "tool '%s' of kind %s: %s", tenon.Visible(t.Name), t.Kind, rowMistake(err))
 	}
@@ -80,6 +71,38 @@ func rowEntry(cfg *config.Config, t *table.Tool) (catalog.Tool, error) {
 	out.RemoteName = t.Name + "@" + hex.EncodeToString(sum[:6])
 	out.Annotations = unknownEffects()
 	return out, nil
+}
+
+// writtenEntry is the entry of a tool of a kind of tenon's own, by the keys of the
+// configuration. A dollar sign is one: a table takes nothing from the environment.
+func writtenEntry(t *table.Tool, address table.Address, schema json.RawMessage) map[string]any {
+	entry := map[string]any{"description": t.Description}
+	switch r := address.Request; {
+	case address.Agent != "":
+		entry["kind"], entry["agent"] = tenon.KindAgent, address.Agent
+		return entry
+	case r != nil:
+		literal := func(s string) string { return strings.ReplaceAll(s, "$", "$$") }
+		request := map[string]any{"method": cmp.Or(r.Method, http.MethodGet), "url": literal(r.URL)}
+		if len(r.Headers) > 0 {
+			headers := map[string]string{}
+			for name, value := range r.Headers {
+				headers[name] = literal(value)
+			}
+			request["headers"] = headers
+		}
+		if r.Body != "" {
+			request["body"] = r.Body
+		}
+		entry["kind"], entry["request"] = tenon.KindHTTP, request
+	default:
+		entry["kind"], entry["template"] = tenon.KindPrompt, address.Prompt.Template
+		if address.Prompt.Model != "" {
+			entry["model"] = address.Prompt.Model
+		}
+	}
+	entry["schema"] = schema
+	return entry
 }
 
 // unknownEffects are the annotations of what may do anything.
@@ -119,47 +142,54 @@ func noRowSecrets(t *table.Tool, r *table.Request) error {
 	return nil
 }
 
-// kindRow makes a row of a tool that is none of a server's: nil with the reason where it
-// cannot be one.
-func kindRow(h *host.Host, t *tenon.Tool) (row *table.Row, why string, err error) {
-	cfg := h.Config()
-	out := &table.Tool{Name: t.Name, Description: t.Description, Parameters: string(t.Input), Message: -1}
-	entry := catalog.Tool{}
-	at := ""
-	for name, e := range cfg.Tools {
-		if e = e.WithDefaults(name); e.Server == t.Server && e.RemoteName == t.Remote {
-			entry, at = e, "tools."+name
-		}
-	}
-	switch t.Kind {
-	case tenon.KindWorkflow:
+// rowMakers make rows of tools that are none of a server's: a row, or the reason why it
+// cannot be one. The entry is the tool's in the configuration.
+var rowMakers = map[string]func(h *host.Host, t *tenon.Tool, entry catalog.Tool) (row table.Row, why string, err error){
+	tenon.KindWorkflow: func(h *host.Host, t *tenon.Tool, entry catalog.Tool) (row table.Row, why string, err error) {
 		w, ok := h.Workflow(t.Remote)
 		if !ok {
-			return nil, "its workflow is not there", nil
+			return row, "its workflow is not there", nil
 		}
-		if out, err = workflowRow(w); err != nil {
-			return nil, "", err
+		if row.Tool, err = workflowRow(w); err != nil {
+			return row, "", err
 		}
-		out.Name = t.Name
-		zip, err := w.Pack.Zip()
-		return &table.Row{Tool: out, Pack: zip}, "", err
-	case tenon.KindAgent:
-		out.Kind, out.Server = table.Agent, table.AgentURI(t.Remote)
-	case tenon.KindPrompt:
-		out.Kind, out.Server = table.Prompt, table.PromptText{Template: entry.Template, Model: entry.Model}.URI()
-	case tenon.KindHTTP:
-		r := entry.Request
-		if reason := private(r); reason != "" {
-			return nil, reason, nil
-		}
-		out.Kind, out.Server = table.HTTP, table.Request{Method: r.Method, URL: r.URL, Headers: r.Headers, Body: r.Body}.URI()
-	default:
-		return nil, "it is not of an MCP server but of " + t.Server, nil
+		row.Tool.Name, row.Tool.Description = t.Name, cmp.Or(entry.Description, w.File.Description)
+		row.Pack, err = w.Pack.Zip()
+		return row, "", err
+	},
+	tenon.KindAgent: func(_ *host.Host, t *tenon.Tool, _ catalog.Tool) (table.Row, string, error) {
+		return ownRow(t, table.Agent, table.AgentURI(t.Remote)), "", nil
+	},
+	tenon.KindPrompt: func(_ *host.Host, t *tenon.Tool, e catalog.Tool) (table.Row, string, error) {
+		return ownRow(t, table.Prompt, table.PromptText{Template: e.Template, Model: e.Model}.URI()), "", nil
+	},
+	tenon.KindHTTP: func(_ *host.Host, t *tenon.Tool, e catalog.Tool) (table.Row, string, error) {
+		r := e.Request
+		return ownRow(t, table.HTTP, table.Request{Method: r.Method, URL: r.URL, Headers: r.Headers, Body: r.Body}.URI()), private(r), nil
+	},
+}
+
+func ownRow(t *tenon.Tool, kind table.Kind, uri string) table.Row {
+	return table.Row{Tool: &table.Tool{Kind: kind, Name: t.Name, Description: t.Description, Parameters: string(t.Input), Message: -1, Server: uri}}
+}
+
+// kindRow makes a row of a tool that is none of a server's; why says why it cannot be
+// one, "" where it can.
+func kindRow(h *host.Host, t *tenon.Tool) (row table.Row, why string, err error) {
+	maker, ok := rowMakers[t.Kind]
+	if !ok {
+		return row, "it is not of an MCP server but of " + t.Server, nil
 	}
-	if len(cfg.Variables(at)) > 0 {
-		return nil, "it takes values from the environment, which a table must not hold: use an entry of secrets", nil
+	cfg, entry := h.Config(), catalog.Tool{}
+	for name, e := range cfg.Tools {
+		if e = e.WithDefaults(name); e.Server == t.Server && e.RemoteName == t.Remote {
+			entry = e
+			if vars := cfg.Variables("tools." + name + ".request"); len(vars) > 0 {
+				return row, "it takes values from the environment (" + vars[0] + "), which a table must not hold: use an entry of secrets", nil
+			}
+		}
 	}
-	return &table.Row{Tool: out}, "", nil
+	return maker(h, t, entry)
 }
 
 // private says what of a request must not be passed on, "" for nothing.

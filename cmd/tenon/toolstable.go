@@ -90,20 +90,20 @@ func (a *app) writeTools(ctx context.Context, h *host.Host, snapshot *catalog.Sn
 	for _, t := range snapshot.Tools() {
 		if t.KindName() != tenon.KindMCP {
 			row, why, err := kindRow(h, &t)
-			if err == nil && row != nil && row.Pack != nil && out.out == "-" {
-				row, why = nil, "the files of workflows do not fit a stream; name a file"
+			if row.Pack != nil && out.out == "-" {
+				why = "the files of workflows do not fit a stream; name a file"
 			}
 			switch {
 			case err != nil:
 				return err
-			case row == nil:
+			case why != "":
 				a.note("tool '%s' is left out: %s", t.Name, why)
 				continue
 			case row.Tool.Kind.IsOwn():
 				foreign++
 			}
 			row.ID = "Row" + strconv.Itoa(len(rows))
-			rows = append(rows, *row)
+			rows = append(rows, row)
 			continue
 		}
 		row := table.Tool{Kind: table.MCP, Name: t.Name, Description: t.Description, Parameters: string(t.Input), Message: -1, Remote: t.Remote}
