@@ -16,8 +16,10 @@ import (
 // RunWorkflow writes the tool calls that a run has made as a workflow file, which makes
 // them again without a model: those of a turn side by side, turns one after another. Calls
 // of agents that the run asked stand in their place; what was refused, or never came to
-// a result, is left out. Arguments that a redact rule names are masked. Errors: not_found,
-// invalid (the run has made no call; a call that got tables).
+// a result, is left out. Tables that the run was given are inputs of the workflow; those
+// that a call gave are its own. Arguments that a redact rule names are masked. Errors:
+// not_found, invalid (the run has made no call; a call that got a table that cannot be
+// named).
 func (h *Host) RunWorkflow(ctx context.Context, run string) ([]byte, error) {
 	row, err := h.store.Run(ctx, run)
 	if err != nil {
@@ -32,15 +34,20 @@ func (h *Host) RunWorkflow(ctx context.Context, run string) ([]byte, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The tool calls of run %s. They are made again by: tenon workflows run FILE\n", row.ID)
-	fmt.Fprintf(&b, "kind: workflow\nversion: 1\nname: audit_%s\ndescription: %s\nsteps:\n%s", strings.TrimPrefix(strings.ReplaceAll(row.ID, "/", "_"), "run_"), encode("The tool calls of: "+tenon.Visible(row.Title)), w.steps.String())
+	fmt.Fprintf(&b, "kind: workflow\nversion: 1\nname: audit_%s\ndescription: %s\n", strings.TrimPrefix(strings.ReplaceAll(row.ID, "/", "_"), "run_"), encode("The tool calls of: "+tenon.Visible(row.Title)))
+	if len(w.inputs) > 0 {
+		fmt.Fprintf(&b, "inputs:\n%s", strings.Join(w.inputs, ""))
+	}
+	fmt.Fprintf(&b, "steps:\n%s", w.steps.String())
 	return []byte(b.String()), nil
 }
 
 // auditor collects the calls of a run and of those that it called.
 type auditor struct {
-	h     *Host
-	steps strings.Builder
-	ids   map[string]bool
+	h      *Host
+	steps  strings.Builder
+	ids    map[string]bool
+	inputs []string // as they stand in the file
 }
 
 // maxAudited bounds the calls of one file; it is the bound of a workflow.
@@ -56,6 +63,10 @@ func (w *auditor) run(ctx context.Context, run string, after *[]string) error {
 	if after == nil {
 		after = new([]string)
 	}
+	tables, err := w.tables(ctx, run, events)
+	if err != nil {
+		return err
+	}
 	turn := ""
 	var behind, made []string
 	for _, c := range agent.Calls(events) {
@@ -68,6 +79,9 @@ func (w *auditor) run(ctx context.Context, run string, after *[]string) error {
 		if c.Outcome != agent.CallDone || slices.Contains([]string{handoffServer, finderServer, artifactServer}, c.Server) {
 			continue
 		}
+		if c.Server == dataServer && !c.Success {
+			continue // a mistake in a query, which looked at nothing
+		}
 		if c.Server == catalog.AgentServer {
 			inner := slices.Clone(behind)
 			if err := w.run(ctx, run+"/"+c.Step, &inner); err != nil && tenon.ErrorCode(err) != tenon.CodeNotFound {
@@ -78,7 +92,7 @@ func (w *auditor) run(ctx context.Context, run string, after *[]string) error {
 			}
 			continue
 		}
-		id, err := w.step(c, behind)
+		id, err := w.step(c, behind, tables)
 		if err != nil {
 			return err
 		}
@@ -91,25 +105,19 @@ func (w *auditor) run(ctx context.Context, run string, after *[]string) error {
 }
 
 // step writes one call.
-func (w *auditor) step(c agent.CallRecord, after []string) (id string, err error) {
+func (w *auditor) step(c agent.CallRecord, after []string, tables *auditTables) (id string, err error) {
 	if len(w.ids) >= maxAudited {
 		return "", tenon.Errorf(tenon.CodeTooLarge, "the run has made more than %d tool calls, which do not fit one workflow", maxAudited)
 	}
-	base := notWord.ReplaceAllString(c.Remote, "_")
-	if base == "" || base[0] >= '0' && base[0] <= '9' {
-		base = "_" + base
-	}
-	base = base[:min(len(base), 50)]
-	for n := 1; ; n++ {
-		if id = fmt.Sprint(base, "_", n); !w.ids[id] {
-			break
-		}
-	}
-	w.ids[id] = true
+	id = w.name(c.Remote)
 	args := c.Args
+	if c.Server == dataServer {
+		return id, w.query(id, c, after, tables)
+	}
+	var inputs map[string]string
 	if c.Server == catalog.WorkflowServer {
-		if f := w.h.flows.tools[c.Remote]; f != nil && len(f.Inputs) > 0 {
-			return "", tenon.Errorf(tenon.CodeInvalid, "call %s of workflow '%s' got tables, which no file of one run can name", c.Step, c.Remote)
+		if args, inputs, err = w.split(tables, c); err != nil {
+			return "", err
 		}
 	}
 	var decoded any
@@ -120,13 +128,36 @@ func (w *auditor) step(c agent.CallRecord, after []string) (id string, err error
 	if string(args) != "{}" {
 		fmt.Fprintf(&w.steps, "    args: %s\n", encode(asExpression(decoded)))
 	}
+	if len(inputs) > 0 {
+		fmt.Fprintf(&w.steps, "    inputs: %s\n", encode(inputs))
+	}
+	w.end(c, after)
+	return id, w.made(id, c, tables)
+}
+
+// end writes what all steps end with.
+func (w *auditor) end(c agent.CallRecord, after []string) {
 	if len(after) > 0 {
 		fmt.Fprintf(&w.steps, "    after: [%s]\n", strings.Join(after, ", "))
 	}
 	if !c.Success {
 		w.steps.WriteString("    on_error: continue\n")
 	}
-	return id, nil
+}
+
+// name makes an id of a step, or the name of an input, that there is not yet.
+func (w *auditor) name(of string) (id string) {
+	base := notWord.ReplaceAllString(of, "_")
+	if base == "" || base[0] >= '0' && base[0] <= '9' {
+		base = "_" + base
+	}
+	base = base[:min(len(base), 50)]
+	for n := 1; ; n++ {
+		if id = fmt.Sprint(base, "_", n); !w.ids[id] {
+			w.ids[id] = true
+			return id
+		}
+	}
 }
 
 var notWord = regexp.MustCompile(`[^A-Za-z0-9_]`)
