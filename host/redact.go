@@ -29,6 +29,9 @@ func (h *Host) redacted(r *tenon.Result) *tenon.Result {
 	return out
 }
 
+// Redacts reports whether a rule redacts fields of tool calls.
+func (h *Host) Redacts() bool { return len(h.redacts) > 0 }
+
 // shown returns a tool's result with every hidden character and control sequence in
 // its texts written out, before the model sees it, a terminal shows it or the journal
 // keeps it: in structured content and metadata as well. One without any is as it came.

@@ -61,6 +61,8 @@ type Config struct {
 	// Edit plans a change of the project's file and, with write, makes it and has the file
 	// loaded again. Nil: the file cannot be changed from here.
 	Edit func(ctx context.Context, e config.Edits, write bool) (*config.Plan, error)
+	// Doctor looks at everything that a run needs, or at what these servers need. Nil: nobody looks.
+	Doctor func(ctx context.Context, only []string) ([]Check, error)
 	// Agent is whom the researchai API asks; empty: the default one.
 	Agent string
 	// Telemetry counts requests and gives its metrics at /metrics; nil: there are none.

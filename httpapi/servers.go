@@ -78,6 +78,26 @@ func (c *call) logs() error {
 	return c.answer(http.StatusOK, items(s.Logs(n)))
 }
 
+// framesHidden says why nothing of calls is shown.
+const framesHidden = "rules redact fields of tool calls here; see the runs"
+
+// frames sends the last messages that were exchanged with a server, without secrets.
+func (c *call) frames() error {
+	name := c.req.PathValue("name")
+	if _, err := c.status(name); err != nil {
+		return err
+	}
+	s, ok := c.h.Servers()[name]
+	if !ok {
+		return c.answer(http.StatusOK, items[servers.Frame](nil))
+	}
+	hide := ""
+	if c.h.Redacts() {
+		hide = framesHidden
+	}
+	return c.answer(http.StatusOK, items(s.Frames(c.h.Masked, hide)))
+}
+
 // login begins a sign-in and answers with the address to visit. The sign-in goes on
 // behind the answer; the state of the server says how it went.
 func (c *call) login() error {

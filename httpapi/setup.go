@@ -84,12 +84,23 @@ func (c *call) agentList() []AgentInfo {
 }
 
 // models lists the configured models and, with ?probe=true, local ones that answer.
+// ModelEntry is a model, and which provider's rules hold for the tools that it is told of; see
+// GET /api/v1/lint. Rules is empty where it takes everything.
+type ModelEntry struct {
+	host.ModelInfo
+	Rules string `json:"rules,omitempty"`
+}
+
 func (c *call) models() error {
 	list, err := c.h.Models(c.ctx(), c.req.URL.Query().Get("probe") == "true")
 	if err != nil {
 		return err
 	}
-	return c.answer(http.StatusOK, items(list))
+	entries := make([]ModelEntry, len(list))
+	for i, m := range list {
+		entries[i] = ModelEntry{m, host.Dialect(m.Provider)}
+	}
+	return c.answer(http.StatusOK, items(entries))
 }
 
 // TestModelRequest is the body of POST /api/v1/models/test.

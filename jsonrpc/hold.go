@@ -32,7 +32,7 @@ func (p *Peer) Hold(m Outgoing, then func(err error)) {
 		go then(&LostError{Err: err})
 		return
 	}
-	if err := p.stream.Send(p.ctx, m); err != nil && p.forget(m.ID, w) {
+	if err := p.send(p.ctx, m); err != nil && p.forget(m.ID, w) {
 		go w.then(&LostError{Err: err})
 	}
 }

@@ -67,6 +67,9 @@ type Config struct {
 	// Abandoned is called when a caller gives up a call that was sent. It must
 	// not block for long.
 	Abandoned func(id int64, cause error)
+	// Trace is told of each message, before it is sent and as it has come. It must not
+	// block, nor keep or change the body. Nil: nobody is.
+	Trace func(sent bool, body []byte)
 	// Logger gets what is skipped; nil discards.
 	Logger *slog.Logger
 	// MaxRequests bounds the requests of the other side that are under way;
@@ -225,9 +228,10 @@ func (p *Peer) Call(ctx context.Context, m Outgoing) ([]byte, error) {
 	p.open[m.ID] = w
 	p.mu.Unlock()
 	if x, ok := p.stream.(Exchanger); ok {
+		p.trace(true, m.Body)
 		return p.exchange(ctx, x, m, w)
 	}
-	if err := p.stream.Send(ctx, m); err != nil {
+	if err := p.send(ctx, m); err != nil {
 		if p.forget(m.ID, w) && ctx.Err() == nil {
 			var lost *LostError
 			if errors.As(err, &lost) { // it knows whether the message got there
@@ -256,6 +260,18 @@ func (p *Peer) Call(ctx context.Context, m Outgoing) ([]byte, error) {
 		}
 		p.forget(m.ID, w)
 		return nil, &LostError{Sent: true, Err: p.Err()}
+	}
+}
+
+// send hands a message to the stream.
+func (p *Peer) send(ctx context.Context, m Outgoing) error {
+	p.trace(true, m.Body)
+	return p.stream.Send(ctx, m)
+}
+
+func (p *Peer) trace(sent bool, body []byte) {
+	if p.cfg.Trace != nil {
+		p.cfg.Trace(sent, body)
 	}
 }
 
@@ -299,7 +315,7 @@ func (p *Peer) forget(id int64, w *pending) bool {
 
 // Notify sends a notice. Params is raw, or empty for none.
 func (p *Peer) Notify(ctx context.Context, method string, params []byte) error {
-	return p.stream.Send(ctx, Outgoing{Body: AppendRequest(nil, 0, method, params), Method: method})
+	return p.send(ctx, Outgoing{Body: AppendRequest(nil, 0, method, params), Method: method})
 }
 
 // Deliver takes one message in, as if it had been received. It does not block.
@@ -308,6 +324,7 @@ func (p *Peer) Deliver(b []byte) { p.deliver(b, 0) }
 // deliver takes a message that came with the exchange of a call of ours, 0 for
 // none.
 func (p *Peer) deliver(b []byte, via int64) {
+	p.trace(false, b)
 	var m Message
 	err := Parse(b, &m)
 	if err != nil {

@@ -40,7 +40,7 @@ func (p *Peer) reply(ctx context.Context, free func(), r *Request) {
 	body := Body()
 	defer PutBody(body)
 	*body = p.answer(ctx, *body, r)
-	if err := p.stream.Send(p.ctx, Outgoing{Body: *body}); err != nil && p.ctx.Err() == nil {
+	if err := p.send(p.ctx, Outgoing{Body: *body}); err != nil && p.ctx.Err() == nil {
 		p.log.Debug("an answer was not sent", "method", r.Method, "error", err.Error())
 	}
 }
@@ -61,7 +61,7 @@ func (p *Peer) refuse(b []byte, cause error) {
 	p.serving.Go(func() {
 		defer free()
 		body := AppendError(nil, id, Errorf(CodeInvalidRequest, "the request cannot be read: %s", cause))
-		if err := p.stream.Send(ctx, Outgoing{Body: body}); err != nil && p.ctx.Err() == nil {
+		if err := p.send(ctx, Outgoing{Body: body}); err != nil && p.ctx.Err() == nil {
 			p.log.Debug("an answer was not sent", "error", err.Error())
 		}
 	})

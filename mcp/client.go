@@ -66,7 +66,10 @@ type ClientConfig struct {
 	RequestTimeout time.Duration
 	// MaxPages and MaxItems bound a list; 0: 1,000 and 20,000.
 	MaxPages, MaxItems int
-	Logger             *slog.Logger // nil: nothing is logged
+	// Trace is told of each message, before it is sent and as it has come. It must not
+	// block, nor keep or change the body. Nil: nobody is.
+	Trace  func(sent bool, body []byte)
+	Logger *slog.Logger // nil: nothing is logged
 }
 
 func (c ClientConfig) withDefaults() ClientConfig {
@@ -173,7 +176,7 @@ func attach(cfg ClientConfig, s Stream) *Client {
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.http, _ = s.(*transport.HTTP)
 	c.changed.f = cfg.Changed
-	c.peer = jsonrpc.New(s, jsonrpc.Config{Handle: c.handle, Notice: c.notice, Abandoned: c.abandoned, Logger: cfg.Logger})
+	c.peer = jsonrpc.New(s, jsonrpc.Config{Handle: c.handle, Notice: c.notice, Abandoned: c.abandoned, Trace: cfg.Trace, Logger: cfg.Logger})
 	c.wg.Go(func() { _ = c.peer.Run(c.ctx) }) // Err says why it ended
 	return c
 }

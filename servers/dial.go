@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,11 +16,12 @@ import (
 
 // dialed is a connection that was made, and what is known about it.
 type dialed struct {
-	conn     connection
-	protocol string
-	found    string // what transport auto found
-	identity string
-	phases   []Phase
+	conn         connection
+	protocol     string
+	found        string // what transport auto found
+	identity     string
+	capabilities []string // by name, sorted
+	phases       []Phase
 }
 
 // dial connects once, or joins a connection that is there already.
@@ -63,7 +65,7 @@ func (s *Server) dialAs(ctx context.Context, cfg Config, on listener) (*dialed, 
 	}
 	info := c.Info()
 	s.protocol, s.status.Found = info.Protocol, s.found
-	return &dialed{conn: c, protocol: info.Protocol, found: s.found, identity: strings.TrimSpace(info.Name + " " + info.Version), phases: phases(info.Steps)}, nil
+	return &dialed{conn: c, protocol: info.Protocol, found: s.found, identity: strings.TrimSpace(info.Name + " " + info.Version), capabilities: names(info.Capabilities), phases: phases(info.Steps)}, nil
 }
 
 // open makes an MCP client over the configured transport.
@@ -82,6 +84,7 @@ func (s *Server) open(ctx context.Context, cfg Config, protocol string, attempt 
 		LogLevel:       cfg.LogLevel,
 		Changed:        on.changed,
 		Health:         on.health,
+		Trace:          s.trace,
 		Logger:         s.log,
 	}
 	if s.single {
@@ -124,6 +127,15 @@ func (s *Server) endStep() {
 		s.status.Phases[len(s.status.Phases)-1].Millis = now.Sub(s.stepped).Milliseconds()
 	}
 	s.stepped = now
+}
+
+// names are the keys of an object, sorted.
+func names(object json.RawMessage) []string {
+	var m map[string]json.RawMessage
+	if json.Unmarshal(object, &m) != nil {
+		return nil // it declares none that could be read
+	}
+	return slices.Sorted(maps.Keys(m))
 }
 
 func phases(steps []mcp.Step) []Phase {

@@ -179,7 +179,7 @@ func (s *Server) laidOver(o Overlay) *Server {
 		}
 	}
 	own := New(s.name, s.cfg.over(o), opts)
-	own.journal, own.single, own.ofCaller, own.veil = s.journal, true, true, veil
+	own.journal, own.frames, own.single, own.ofCaller, own.veil = s.journal, s.frames, true, true, veil
 	s.mu.Lock()
 	own.protocol, own.found = s.protocol, s.found
 	s.mu.Unlock()

@@ -93,6 +93,7 @@ type Server struct {
 	retrying  bool           // the background tries again
 	singles   sync.WaitGroup // uses under way of per_call
 	journal   *journal
+	frames    *frames
 	single    bool            // for one use of another server, or one caller of it, whose journal it has
 	ofCaller  bool            // of one caller: no overlay counts any more
 	veil      *tenon.Redactor // of what that one has of its own; nil: it is of no caller
@@ -130,7 +131,7 @@ func New(name string, cfg Config, opts Options) *Server {
 	s.log = s.log.With("server", name)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.connector = s.dial
-	s.journal = newJournal(opts.Logs, name)
+	s.journal, s.frames = newJournal(opts.Logs, name), &frames{}
 	if !s.cfg.IsParallel() {
 		s.slot = make(chan struct{}, 1)
 	}
@@ -418,7 +419,7 @@ func (s *Server) dialOnce() {
 	s.lost = true // from now on, whenever there is no connection
 	s.note("state", "connected, protocol "+o.d.protocol)
 	s.tools, s.listed = nil, false
-	s.status.Protocol, s.status.Server, s.status.Phases = o.d.protocol, o.d.identity, o.d.phases
+	s.status.Protocol, s.status.Server, s.status.Capabilities, s.status.Phases = o.d.protocol, o.d.identity, o.d.capabilities, o.d.phases
 	s.set(StateReady, nil)
 	s.log.Info("Connected to MCP server: "+s.name, "protocol", o.d.protocol)
 	conn := s.conn

@@ -31,19 +31,21 @@ type Status struct {
 	Transport    string `json:"transport"`
 	Found        string `json:"found,omitempty"` // what transport auto found
 	// Deprecated says that the protocol advises against the transport.
-	Deprecated bool         `json:"deprecated,omitempty"`
-	Target     string       `json:"target"` // the command line or the URL
-	State      State        `json:"state"`
-	Since      time.Time    `json:"since,omitzero"`
-	Protocol   string       `json:"protocol,omitempty"` // the revision that was agreed on
-	Server     string       `json:"server,omitempty"`   // name and version, as the server gives them
-	Tools      int          `json:"tools"`              // -1: not asked yet
-	Starts     int          `json:"starts"`             // how often it was connected
-	Restarts   int          `json:"restarts"`           // how many of them came after a connection was lost
-	Retry      time.Time    `json:"retry_at,omitzero"`  // when it is tried again
-	Cached     time.Time    `json:"cached,omitzero"`    // when the tools were listed that are known without it
-	Error      *tenon.Error `json:"error,omitempty"`    // the last one, if the state is degraded, backoff, failed or auth_required
-	Phases     []Phase      `json:"phases,omitempty"`   // of the last connect; where that failed, the last is the one that did
+	Deprecated bool      `json:"deprecated,omitempty"`
+	Target     string    `json:"target"` // the command line or the URL
+	State      State     `json:"state"`
+	Since      time.Time `json:"since,omitzero"`
+	Protocol   string    `json:"protocol,omitempty"` // the revision that was agreed on
+	Server     string    `json:"server,omitempty"`   // name and version, as the server gives them
+	// Capabilities are those that it declared, by name.
+	Capabilities []string     `json:"capabilities,omitempty"`
+	Tools        int          `json:"tools"`             // -1: not asked yet
+	Starts       int          `json:"starts"`            // how often it was connected
+	Restarts     int          `json:"restarts"`          // how many of them came after a connection was lost
+	Retry        time.Time    `json:"retry_at,omitzero"` // when it is tried again
+	Cached       time.Time    `json:"cached,omitzero"`   // when the tools were listed that are known without it
+	Error        *tenon.Error `json:"error,omitempty"`   // the last one, if the state is degraded, backoff, failed or auth_required
+	Phases       []Phase      `json:"phases,omitempty"`  // of the last connect; where that failed, the last is the one that did
 }
 
 // Phase is one part of connecting, and how long it took.

@@ -179,7 +179,7 @@ func (s *Server) use(ctx context.Context, what string, f func(c *link) error) er
 // once connects for one use.
 func (s *Server) once(ctx context.Context, what string, f func(c *link) error) error {
 	own := New(s.name, s.cfg, s.opts)
-	own.journal, own.single = s.journal, true
+	own.journal, own.frames, own.single = s.journal, s.frames, true
 	own.cfg.Lifecycle, own.cfg.Restart = LifecycleLazy, RestartNever
 	s.mu.Lock()
 	if s.closed {

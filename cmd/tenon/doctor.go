@@ -18,6 +18,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/httpapi"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/servers"
 )
@@ -31,16 +32,7 @@ const (
 )
 
 // check is one thing that the doctor looked at.
-type check struct {
-	Area   string          `json:"area"` // config, program, store, server, model, tool
-	Name   string          `json:"name,omitempty"`
-	Status string          `json:"status"`
-	Text   string          `json:"text"`
-	Code   tenon.Code      `json:"code,omitempty"` // of the failure
-	Remedy string          `json:"remedy,omitempty"`
-	Phases []servers.Phase `json:"phases,omitempty"`
-	Millis int64           `json:"duration_ms"`
-}
+type check httpapi.Check
 
 // failed makes a check that failed of an error.
 func (c check) failed(err error, remedy string) check {
@@ -54,7 +46,7 @@ const doctorParallel = 8
 func newDoctor(a *app) *cobra.Command {
 	var only []string
 	var models bool
-	patience := 30 * time.Second
+	patience := doctorPatience
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look at everything that a run needs, and say what to do where it does not work",
@@ -111,11 +103,36 @@ func (d *doctor) run(ctx context.Context) (err error) {
 		return d.report()
 	}
 	defer closing(h, &err)
+	d.host(ctx, h)
+	return d.report()
+}
+
+// host looks at all that an open host has.
+func (d *doctor) host(ctx context.Context, h *host.Host) {
 	d.store(ctx, h)
 	d.together(ctx, d.servers(h), d.models(h))
 	d.tools(ctx, h)
-	return d.report()
 }
+
+// doctor looks at what the runs of a host at work need, for a page that shows it.
+func (s *server) doctor(h *host.Host) func(ctx context.Context, only []string) ([]httpapi.Check, error) {
+	return func(ctx context.Context, only []string) ([]httpapi.Check, error) {
+		d := &doctor{app: s.a, only: only, patience: doctorPatience}
+		if len(only) == 0 {
+			d.configuration(ctx) // as the file is by now: one that is broken is not in use
+		}
+		d.programs(h.Config())
+		d.host(ctx, h)
+		list := make([]httpapi.Check, len(d.checks))
+		for i, c := range d.checks {
+			list[i] = httpapi.Check(c)
+		}
+		return list, ctx.Err()
+	}
+}
+
+// doctorPatience is the time for each server and model.
+const doctorPatience = 30 * time.Second
 
 func (d *doctor) add(c check) { d.checks = append(d.checks, c) }
 

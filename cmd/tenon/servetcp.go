@@ -71,7 +71,7 @@ func (a *app) listenTCP(ctx context.Context, f *serveFlags, cfg *config.Config, 
 func (s *server) tcpHandler(ctx context.Context, h *host.Host) (http.Handler, error) {
 	f, addr, cfg := s.flags, s.address, h.Config()
 	conf := cfg.Serve.WithDefaults()
-	c := httpapi.Config{Guarded: true, Origins: conf.Origins, APIs: conf.APIs, Agent: conf.Agent, Edit: s.edit}
+	c := httpapi.Config{Guarded: true, Origins: conf.Origins, APIs: conf.APIs, Agent: conf.Agent, Edit: s.edit, Doctor: s.doctor(h)}
 	if conf.HasUI() {
 		c.Pages = web.Files()
 	}

@@ -325,6 +325,8 @@ export type Server = {
     name: string;
     duration_ms: number;
   }[];
+  /** that it declared, by name */
+  capabilities?: string[];
 };
 
 export type LogLine = {
@@ -447,6 +449,8 @@ export type Model = {
   api?: string;
   takes: string[];
   price: unknown;
+  /** whose rules hold for its tools, see /api/v1/lint; absent: it takes everything */
+  rules?: string;
 };
 
 export type TestModelRequest = {
@@ -614,3 +618,164 @@ export type Finding = {
 
 /** nothing is taken; the body may be left out */
 export type Nothing = Record<string, unknown>;
+
+/** A table of rows with its columns. */
+export type Table = {
+  name: string;
+  description?: string;
+  columns: TableColumn[];
+  rows: number;
+  bytes?: number;
+  digest?: string;
+};
+
+export type TableColumn = {
+  name: string;
+  /** string, integer, number, boolean, timestamp, binary or list, else Arrow's name */
+  type: string;
+};
+
+export type RunTable = Table & {
+  role: "input" | "step" | "output";
+  /** that made it */
+  step?: string;
+};
+
+export type TableFile = {
+  /** project:PATH or uploaded:NAME */
+  id: string;
+  name: string;
+  source: "project" | "uploaded";
+  bytes: number;
+  changed: string;
+};
+
+export type TableUpload = {
+  /** ends with .arrow, .arrows or .tooltable */
+  name: string;
+  /** in base64 */
+  data: string;
+};
+
+export type TableRow = {
+  index: number;
+  id: string;
+  /** as texts, null where one is missing; cut after 1,000 bytes */
+  cells: (string | null)[];
+  /** the whole row, where one was asked for */
+  value?: unknown;
+};
+
+export type TablePage = {
+  columns: TableColumn[];
+  rows: TableRow[];
+  skipped: number;
+  /** rows of the table; -1: they were not counted */
+  total: number;
+  more: boolean;
+};
+
+export type WorkflowPort = {
+  name: string;
+  description?: string;
+  columns?: Record<string, string>;
+};
+
+export type WorkflowNode = {
+  id: string;
+  /** input, output, message, or that of the step */
+  kind: string;
+  label?: string;
+  /** how many arrows lead to it at most, one after another */
+  level: number;
+};
+
+export type WorkflowGraph = {
+  name: string;
+  nodes: WorkflowNode[];
+  edges: {
+    from: string;
+    to: string;
+  }[];
+};
+
+export type Workflow = {
+  /** its name in the configuration */
+  tool?: string;
+  name: string;
+  description: string;
+  /** a JSON Schema */
+  parameters: unknown;
+  inputs: WorkflowPort[];
+  outputs: WorkflowPort[];
+  graph: WorkflowGraph;
+};
+
+export type TableInput = {
+  /** an Arrow file or stream, in base64 */
+  data?: string;
+  /** an id of /api/v1/tables, for the owner alone */
+  file?: string;
+  /** with table: a table of a run */
+  run?: string;
+  /** its digest */
+  table?: string;
+};
+
+export type WorkflowRunRequest = {
+  parameters?: Record<string, unknown>;
+  /** by port */
+  inputs?: Record<string, TableInput>;
+};
+
+export type Replay = {
+  run: string;
+  core: string;
+  events: number;
+  /** that the journal says were begun */
+  commands: number;
+  state: RunState;
+  same: boolean;
+  /** the first place where the two differ */
+  mismatch?: string;
+};
+
+export type Phase = {
+  name: string;
+  duration_ms: number;
+};
+
+export type Check = {
+  area: string;
+  name?: string;
+  status: "ok" | "warn" | "fail" | "skip";
+  text: string;
+  /** of the failure */
+  code?: string;
+  /** what to do */
+  remedy?: string;
+  phases?: Phase[];
+  duration_ms: number;
+};
+
+export type DoctorRequest = {
+  /** only these, and what they need */
+  servers?: string[];
+};
+
+export type Frame = {
+  seq: number;
+  at: string;
+  /** by tenon */
+  sent: boolean;
+  id?: string;
+  /** of an answer: that of its request */
+  method?: string;
+  answer?: boolean;
+  bytes: number;
+  text: string;
+  /** only the beginning is kept */
+  cut?: boolean;
+  /** why there is no text */
+  hidden?: string;
+};

@@ -16,6 +16,9 @@ const RunPage = lazy(() => import("./pages/run"));
 const Servers = lazy(() => import("./pages/servers"));
 const Tools = lazy(() => import("./pages/tools"));
 const Stats = lazy(() => import("./pages/stats"));
+const Workflows = lazy(() => import("./pages/workflows"));
+const Tables = lazy(() => import("./pages/tables"));
+const Doctor = lazy(() => import("./pages/doctor"));
 const Settings = lazy(() => import("./pages/settings"));
 
 export const pages: { page: string; title: string; mark: string }[] = [
@@ -24,7 +27,10 @@ export const pages: { page: string; title: string; mark: string }[] = [
   { page: "approvals", title: "Approvals", mark: "◆" },
   { page: "servers", title: "Servers", mark: "⇄" },
   { page: "tools", title: "Tools", mark: "⚒" },
+  { page: "workflows", title: "Workflows", mark: "⑃" },
+  { page: "tables", title: "Tables", mark: "▦" },
   { page: "stats", title: "Analytics", mark: "∿" },
+  { page: "doctor", title: "Doctor", mark: "✚" },
   { page: "settings", title: "Settings", mark: "⚙" },
 ];
 
@@ -99,6 +105,12 @@ function Current({ page, id }: { page: string; id: string }) {
       return <Servers name={id} />;
     case "tools":
       return <Tools name={id} />;
+    case "workflows":
+      return <Workflows name={id} />;
+    case "tables":
+      return <Tables />;
+    case "doctor":
+      return <Doctor />;
     case "stats":
       return <Stats />;
     case "settings":

@@ -23,7 +23,7 @@ export async function toRequest(a: Attached): Promise<object> {
   return { ...(files.length ? { files } : {}), ...(a.resources.length ? { resources: a.resources.map(({ server, uri }) => ({ server, uri })) } : {}) };
 }
 
-const base64 = (f: File) =>
+export const base64 = (f: File) =>
   new Promise<string>((resolve, reject) => {
     const r = new FileReader();
     r.onload = () => resolve(String(r.result).replace(/^[^,]*,/, ""));

@@ -3,7 +3,7 @@
 
 import { QueryClient, useQuery } from "@tanstack/react-query";
 import { Failure, type Page, get, isAuth } from "./api";
-import type { Agent, Approval, Me, Model, Run, ServerProblem, ServerStatus, Session, Tool } from "./types";
+import type { Agent, Approval, Me, Model, Run, ServerProblem, ServerStatus, Session, Tool, Workflow } from "./types";
 
 export const cache = new QueryClient({
   defaultOptions: {
@@ -40,6 +40,8 @@ export const useServers = () => useQuery({ queryKey: ["servers"], queryFn: () =>
 export const useTools = (search = "") =>
   useQuery({ queryKey: ["tools", search], queryFn: () => get<Page<Tool> & Problems>(`${api}/tools${q({ search })}`), placeholderData: (old) => old });
 export const useApprovals = () => useQuery({ queryKey: ["approvals"], queryFn: () => get<Page<Approval>>(`${api}/approvals`) });
+
+export const useWorkflows = () => useQuery({ queryKey: ["workflows"], queryFn: () => get<Page<Workflow>>(`${api}/workflows`) });
 
 /** Reads again what the server says has changed. */
 export function invalidate(topics: string[]): void {

@@ -31,6 +31,7 @@ export interface Call {
 export interface Text {
   kind: "text";
   step: string;
+  seq?: number; // of its event
   text: string;
   thinking: string;
   live: boolean;
@@ -50,6 +51,7 @@ export interface Note {
 export interface Said {
   kind: "said"; // by a person, into the running run
   step: string;
+  seq?: number; // of its event
   text: string;
   by?: string;
 }
@@ -69,6 +71,7 @@ export interface Span {
 export interface View {
   id: string;
   session: string;
+  core: string; // which logic reads the journal: agent@1, workflow@1
   agent: string;
   model: string;
   question: string;
@@ -90,7 +93,7 @@ export interface View {
 
 export function emptyView(run?: Run): View {
   return {
-    id: run?.id ?? "", session: run?.session ?? "", agent: run?.agent ?? "", model: run?.model ?? "",
+    id: run?.id ?? "", session: run?.session ?? "", core: run?.core ?? "", agent: run?.agent ?? "", model: run?.model ?? "",
     question: run?.title ?? "", state: run?.state ?? "working", items: [], spans: [], seq: 0,
     usage: { input_tokens: 0, output_tokens: 0 }, turns: 0, waiting: run?.waiting ?? [], live: 0,
   };
@@ -124,6 +127,7 @@ function fold(v: View, e: RunEvent): void {
     case "run":
       v.id = e.run;
       v.session = d.run?.session ?? v.session;
+      v.core = d.run?.core ?? v.core;
       v.agent = d.data?.agent ?? d.run?.agent ?? v.agent;
       v.model = d.data?.model ?? v.model;
       v.question = d.data?.question ?? d.run?.title ?? v.question;
@@ -133,7 +137,9 @@ function fold(v: View, e: RunEvent): void {
     case "started":
       v.waiting = v.waiting.filter((w) => w.step !== step);
       v.state = "working";
-      if (d.kind === "tool" || d.kind === "child" || d.kind === "handoff") {
+      if (d.kind === "sql" || d.kind === "table") {
+        v.spans.push({ step, lane: "tool", label: d.kind, start: at(e), outcome: "open" });
+      } else if (d.kind === "tool" || d.kind === "child" || d.kind === "handoff") {
         changeCall(v, step, (c) => ({ ...c, status: "running", attempts: e.attempt ?? 1, started: c.started ?? at(e), ended: undefined }));
         v.spans.push({ step, lane: "tool", label: label(v, step), start: at(e), outcome: "open" });
       } else if (d.kind === "compact") {
@@ -151,7 +157,7 @@ function fold(v: View, e: RunEvent): void {
       const thinking = parts.filter((p) => p.type === "thinking").map((p) => p.text).join("");
       v.turns++;
       use(v, d);
-      v.items.push({ kind: "text", step, text, thinking, live: false, model: d.model, usage: d.usage, cost: d.cost });
+      v.items.push({ kind: "text", step, seq: e.seq, text, thinking, live: false, model: d.model, usage: d.usage, cost: d.cost });
       return;
     }
     case "proposed":
@@ -189,7 +195,7 @@ function fold(v: View, e: RunEvent): void {
       } else {
         dropLive(v, step);
         v.items.push({ kind: "note", step, tone: d.retry ? "warn" : "error", seq: e.seq,
-          text: (d.retry ? "The model did not answer and is asked again: " : "The model did not answer: ") + (d.error?.message ?? "") });
+          text: (v.core.startsWith("workflow") ? `Step ${step} ${d.retry ? "is tried again" : "has failed"}: ` : d.retry ? "The model did not answer and is asked again: " : "The model did not answer: ") + (d.error?.message ?? "") });
       }
       return;
     case "unknown":
@@ -222,7 +228,7 @@ function fold(v: View, e: RunEvent): void {
       changeCall(v, step.split("/")[0]!, (c) => (c.status === "asking" ? { ...c, status: "denied", by: "nobody", reason: d.reason || "nobody decided in time" } : c));
       return;
     case "message":
-      v.items.push({ kind: "said", step: String(e.seq), text: d.text ?? "", by: d.by });
+      v.items.push({ kind: "said", step: String(e.seq), seq: e.seq, text: d.text ?? "", by: d.by });
       return;
     case "compacted":
       endSpan(v, step, at(e), "ok");

@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "react";
 import { pages } from "./app";
-import { useServers, useSessions, useTools } from "./data";
+import { useServers, useSessions, useTools, useWorkflows } from "./data";
 import { go } from "./router";
 import { Dialog, cx, field, path, visible } from "./ui";
 
@@ -35,6 +35,7 @@ function Open({ onClose }: { onClose: () => void }) {
   const servers = useServers().data;
   const tools = useTools().data;
   const sessions = useSessions().data;
+  const workflows = useWorkflows().data;
   const list = useRef<HTMLUListElement>(null);
   const entries = useMemo<Entry[]>(() => [
     ...pages.map((p) => ({ label: p.title, kind: "page", run: () => go(`/${p.page}`) })),
@@ -42,8 +43,9 @@ function Open({ onClose }: { onClose: () => void }) {
     { label: "Dark or light", kind: "do", run: toggleTheme },
     ...(servers?.items ?? []).map((s) => ({ label: s.name, kind: "server", run: () => go(path("servers", s.name)) })),
     ...(tools?.items ?? []).map((t) => ({ label: t.name, kind: `tool of ${t.server}`, run: () => go(path("tools", t.name)) })),
+    ...(workflows?.items ?? []).map((w) => ({ label: w.tool ?? w.name, kind: "workflow", run: () => go(path("workflows", w.tool ?? w.name)) })),
     ...(sessions?.items ?? []).map((s) => ({ label: s.title || s.id, kind: "session", run: () => go(path("sessions", s.id)) })),
-  ], [servers, tools, sessions]);
+  ], [servers, tools, sessions, workflows]);
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const found = entries.filter((e) => words.every((w) => `${e.label} ${e.kind}`.toLowerCase().includes(w))).slice(0, most);
   const pick = (e?: Entry) => {

@@ -1,6 +1,6 @@
 // A run that a page follows: its journal so far, then each event as it comes.
 
-import { useEffect, useState, useSyncExternalStore } from "react";
+import { useCallback, useEffect, useState, useSyncExternalStore } from "react";
 import { type View, applyAll, emptyView, withoutLive } from "./fold";
 import { type Link, follow } from "./stream";
 import type { RunEvent } from "./types";
@@ -83,6 +83,29 @@ class Follower {
     this.told = Date.now();
     for (const l of this.listeners) l();
   }
+}
+
+/** What runs that are on a page have used together. */
+export function useTotals(ids: string[]): { input: number; output: number; cost?: number } {
+  const key = ids.join(" ");
+  const text = useSyncExternalStore(
+    useCallback((l: () => void) => {
+      const ends = key.split(" ").filter(Boolean).map((id) => follower(id).subscribe(l));
+      return () => ends.forEach((end) => end());
+    }, [key]),
+    () => {
+      let [input, output, cost] = [0, 0, -1];
+      for (const id of key.split(" ").filter(Boolean)) {
+        const v = follower(id).state.view;
+        input += v.usage.input_tokens;
+        output += v.usage.output_tokens;
+        if (v.cost !== undefined) cost = Math.max(cost, 0) + v.cost;
+      }
+      return `${input} ${output} ${cost}`;
+    },
+  );
+  const [input = 0, output = 0, cost = -1] = text.split(" ").map(Number);
+  return { input, output, cost: cost < 0 ? undefined : cost };
 }
 
 /** Follows again the runs that had come to rest, and are on a page: one may have gone on. */

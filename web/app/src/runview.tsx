@@ -11,14 +11,19 @@ import { Steps } from "./steps";
 import type { Approval, Run } from "./types";
 import { Ago, Button, State, To, count, cx, dollars, path, visible } from "./ui";
 
-export function RunView({ run, onFork }: { run: Run; onFork?: (at: string) => void }) {
+export function RunView({ run, onFork, onAsk }: { run: Run; onFork?: (at: string) => void; onAsk?: (question: string) => void }) {
   const followed = useRun(run.id);
   const v = followed.view;
   const waiting = useWaiting(run.id, v);
+  const end = v.items.at(-1);
+  const said = end?.kind === "text" && end.text !== "";
   return (
     <section aria-label={`Question: ${visible(v.question.slice(0, 80))}`} data-run={run.id} className="flex flex-col gap-2.5">
-      <Bubble who="you"><p className="whitespace-pre-wrap break-words">{visible(v.question || run.title || "")}</p></Bubble>
-      <Steps count={v.items.length} what="step" render={(i) => <ItemView item={v.items[i]!} run={run.id} />} />
+      <div className="flex flex-col gap-0.5">
+        <Bubble who="you"><p className="whitespace-pre-wrap break-words">{visible(v.question || run.title || "")}</p></Bubble>
+        {onAsk && v.ended && <Button tone="quiet" className="self-end px-1 py-0 text-xs" onClick={() => onAsk(v.question)}>Ask otherwise</Button>}
+      </div>
+      <Steps count={v.items.length} what="step" render={(i) => <ItemView item={v.items[i]!} run={run.id} onFork={v.ended ? onFork : undefined} />} />
       {waiting.map((a) => <ApprovalCard key={a.id} approval={a} />)}
       {v.error && <p role="alert" className="rounded-md border border-bad/40 bg-bad-ground px-3 py-2 text-sm break-words text-bad">{visible(v.error.message)} <span className="font-mono text-xs">{v.error.code}</span></p>}
       {v.state === "working" && followed.caughtUp && !v.items.some((i) => (i.kind === "text" && i.live) || (i.kind === "call" && i.status === "running")) && <p className="px-1 text-sm text-dim" role="status">Thinking…</p>}
@@ -28,8 +33,8 @@ export function RunView({ run, onFork }: { run: Run; onFork?: (at: string) => vo
         <Ago time={v.ended ?? v.created} />
         <span title="tokens in and out">{count(v.usage.input_tokens)} in, {count(v.usage.output_tokens)} out</span>
         {v.cost !== undefined && <span>{dollars(v.cost)}</span>}
+        {onFork && v.ended && !said && <Button tone="quiet" className="px-1 py-0 text-xs" onClick={() => onFork(run.id)}>Branch from here</Button>}
         <To to={path("runs", run.id)}>What happened</To>
-        {onFork && v.ended && <Button tone="quiet" className="px-1 py-0 text-xs" onClick={() => onFork(run.id)}>Branch from here</Button>}
         {followed.link === "lost" && <span className="text-warn">not up to date since <Ago time={followed.since} /></span>}
       </footer>
     </section>
@@ -51,12 +56,12 @@ function useWaiting(run: string, { waiting, spans, session }: View): Approval[] 
   return [...listed.filter((a) => a.run !== run || open(a.step)), ...own];
 }
 
-export const ItemView = memo(function ItemView({ item, run }: { item: Item; run: string }) {
+export const ItemView = memo(function ItemView({ item, run, onFork }: { item: Item; run: string; onFork?: (at: string) => void }) {
   switch (item.kind) {
     case "call":
       return <CallCard call={item} run={run} />;
     case "text":
-      return <TextView item={item} />;
+      return <TextView item={item} onFork={onFork && item.seq ? () => onFork(`${run}:${item.seq}`) : undefined} />;
     case "said":
       return <Bubble who={item.by && item.by !== "local" ? visible(item.by) : "you, meanwhile"}><p className="whitespace-pre-wrap break-words">{visible(item.text)}</p></Bubble>;
     case "note":
@@ -64,7 +69,7 @@ export const ItemView = memo(function ItemView({ item, run }: { item: Item; run:
   }
 });
 
-function TextView({ item }: { item: TextItem }) {
+function TextView({ item, onFork }: { item: TextItem; onFork?: () => void }) {
   const [open, setOpen] = useState(false);
   if (!item.text && !item.thinking) return null;
   return (
@@ -76,6 +81,7 @@ function TextView({ item }: { item: TextItem }) {
         </div>
       )}
       {item.text && <div className="px-1"><Markdown text={visible(item.text)} />{item.live && <span aria-hidden className="ml-0.5 inline-block h-4 w-1.5 animate-pulse bg-accent align-text-bottom" />}</div>}
+      {onFork && item.text && <Button tone="quiet" className="self-start px-1 py-0 text-xs" onClick={onFork}>Branch from here</Button>}
     </div>
   );
 }

@@ -3,7 +3,7 @@
 
 import type * as api from "./api.gen";
 
-export type { Agent, Content, Edited, Finding, Found, Grant, LogLine, Me, Model, Problem, Prompt, Resource, RunState, ServerProblem, Session, Stat, ToolEntry, Usage } from "./api.gen";
+export type { Agent, Check, Content, Edited, Finding, Found, Frame, Grant, LogLine, Me, Model, Problem, Prompt, Replay, Resource, RunState, RunTable, ServerProblem, Session, Stat, TableFile, TablePage, TableRow, ToolEntry, Usage, WorkflowGraph } from "./api.gen";
 
 export type ApiError = api.Failure;
 export type ServerStatus = api.Server;
@@ -50,6 +50,8 @@ export interface Schema {
   anyOf?: Schema[];
   additionalProperties?: boolean | Schema;
 }
+
+export type Workflow = Omit<api.Workflow, "parameters"> & { parameters: Schema };
 
 export interface ToolResult {
   content?: api.Content[];

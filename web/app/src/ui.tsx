@@ -103,6 +103,11 @@ export function count(n: number | undefined): string {
   return n < 10_000 ? String(n) : n < 1_000_000 ? `${(n / 1000).toFixed(n < 100_000 ? 1 : 0)}k` : `${(n / 1e6).toFixed(1)}M`;
 }
 
+export const bytes = (n: number) => (n < 1024 ? `${n} B` : n < 1 << 20 ? `${(n / 1024).toFixed(1)} KiB` : `${(n / (1 << 20)).toFixed(1)} MiB`);
+
+/** 1234567 as 1,234,567. */
+export const grouped = (n: number) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
+
 export const dollars = (n: number | undefined) => (n === undefined ? "" : `$${n < 0.01 ? n.toFixed(4) : n.toFixed(2)}`);
 
 /** A time as people say it. The exact one is made when it is looked at: the first use of a locale takes 100 ms. */
@@ -221,6 +226,18 @@ export function Labelled({ label, hint, error, children }: { label: ReactNode; h
       {children(id)}
       {hint && <p className="mt-0.5 text-xs break-words text-dim">{hint}</p>}
       {error && <p role="alert" className="mt-0.5 text-xs text-bad">{error}</p>}
+    </div>
+  );
+}
+
+/** Parts of a time, as a bar and in words. */
+export function Phases({ phases }: { phases: { name: string; duration_ms: number }[] }) {
+  const all = Math.max(1, phases.reduce((n, p) => n + p.duration_ms, 0));
+  const tones = ["bg-accent", "bg-violet", "bg-ok", "bg-warn"];
+  return (
+    <div title={phases.map((p) => `${p.name} ${millis(p.duration_ms)}`).join(", ")}>
+      <div className="flex h-1.5 overflow-hidden rounded bg-sunk">{phases.map((p, i) => <span key={p.name} className={tones[i % tones.length]} style={{ width: `${(100 * p.duration_ms) / all}%` }} />)}</div>
+      <p className="text-xs text-dim">{phases.map((p) => `${p.name} ${millis(p.duration_ms)}`).join(" · ")}</p>
     </div>
   );
 }

@@ -8,12 +8,12 @@ import { AttachButtons, type Attached, Attachments, nothing, toRequest } from ".
 import { Block } from "../callcard";
 import { invalidate, useAgents, useModels, useSession, useSessions } from "../data";
 import { Markdown } from "../markdown";
-import { useRun } from "../run";
+import { useRun, useTotals } from "../run";
 import { Bubble, RunView } from "../runview";
 import { go } from "../router";
 import { SlashMenu, usePromptCommands } from "../slash";
 import type { Content, Run } from "../types";
-import { Ago, Button, Dialog, ErrorBox, To, cx, field, path, visible } from "../ui";
+import { Ago, Button, Dialog, ErrorBox, To, count, cx, dollars, field, path, visible } from "../ui";
 
 export function Chat({ session }: { session: string }) {
   const [side, setSide] = useState(false);
@@ -78,11 +78,29 @@ function Conversation({ session, openSide }: { session: string; openSide: () => 
       setForking(e);
     }
   };
+  /** Goes back to before a question, with the question to be changed. */
+  const askOtherwise = async (r: Run, question: string) => {
+    const before = runs[runs.indexOf(r) - 1]?.id ?? (r.parent ? `${r.parent}${r.parent_seq ? `:${r.parent_seq}` : ""}` : "");
+    if (!before) {
+      drafts.set("", question);
+      go("/");
+      return;
+    }
+    try {
+      const f = await post<{ session: { id: string } }>(`/api/v1/sessions/${encodeURIComponent(session)}/fork`, { at: before });
+      drafts.set(f.session.id, question);
+      invalidate(["sessions"]);
+      go(path("sessions", f.session.id));
+    } catch (e) {
+      setForking(e);
+    }
+  };
   return (
     <div className="flex min-h-0 min-w-0 flex-1 flex-col">
       <header className="flex items-center gap-2 border-b border-line bg-panel px-3 py-1.5">
         <Button tone="quiet" className="lg:hidden" onClick={openSide} aria-label="Sessions">☰</Button>
         <h1 className="min-w-0 truncate font-semibold">{session ? visible(info.data?.title || "…") : "New chat"}</h1>
+        {runs.length > 0 && <Meter runs={runs.slice(-shown).map((r) => r.id)} all={runs.length <= shown} />}
         {session && <SessionMenu id={session} title={info.data?.title ?? ""} />}
       </header>
       <Stick box={scroll}>
@@ -91,12 +109,23 @@ function Conversation({ session, openSide }: { session: string; openSide: () => 
           {!session && <Welcome />}
           {info.data?.parent && <Inherited session={session} own={runs} onFork={fork} />}
           {runs.length > shown && <div className="text-center"><Button tone="quiet" onClick={() => setShown(shown + 10)}>{runs.length - shown} earlier questions</Button></div>}
-          {runs.slice(-shown).map((r) => <RunView key={r.id} run={r} onFork={fork} />)}
+          {runs.slice(-shown).map((r) => <RunView key={r.id} run={r} onFork={fork} onAsk={(q) => void askOtherwise(r, q)} />)}
           {forking !== undefined && <ErrorBox error={forking} />}
         </div>
       </Stick>
       {last ? <ComposerOfRun key={last.id} session={session} run={last} /> : <Composer session={session} />}
     </div>
+  );
+}
+
+/** What the conversation has used so far. */
+function Meter({ runs, all }: { runs: string[]; all: boolean }) {
+  const t = useTotals(runs);
+  if (t.input + t.output === 0) return null;
+  return (
+    <span aria-label="Used so far" title={all ? "tokens in and out, and what they cost as far as prices are known" : "by the questions that are shown"} className="shrink-0 rounded bg-sunk px-1.5 py-px text-xs text-dim max-sm:hidden">
+      {count(t.input)} in, {count(t.output)} out{t.cost !== undefined && `, ${dollars(t.cost)}`}{!all && " +"}
+    </span>
   );
 }
 

@@ -1,16 +1,20 @@
 // One run, three views of its one history: over time, event by event, as JSON.
 
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useRef, useState } from "react";
-import { post } from "../api";
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useMemo, useRef, useState } from "react";
+import { get, post } from "../api";
 import { ApprovalCard } from "../approval";
 import { CallCard } from "../callcard";
 import { useApprovals } from "../data";
 import type { Call } from "../fold";
+import { progressOf, stepOf } from "../flow";
+import { FlowGraph } from "../flowgraph";
 import { Markdown } from "../markdown";
 import { follower, useRun } from "../run";
 import { go, usePlace } from "../router";
-import type { RunEvent } from "../types";
+import type { Replay, RunEvent, Workflow } from "../types";
+import { RunTables } from "./tables";
 import { Ago, Button, ErrorBox, Json, Panel, State, To, count, cx, dollars, millis, path, visible } from "../ui";
 import { Waterfall } from "../waterfall";
 
@@ -21,6 +25,8 @@ export default function RunPage({ id }: { id: string }) {
   const chosen = query.get("step") ?? "";
   const [tab, setTab] = useState<"events" | "json">("events");
   const [error, setError] = useState<unknown>();
+  const [replayed, setReplayed] = useState<Replay>();
+  const flow = v.core.startsWith("workflow");
   const waiting = (useApprovals().data?.items ?? []).filter((a) => a.run === id || a.run.startsWith(`${id}/`));
   const choose = (step: string) => go(step === chosen ? path("runs", id) : `${path("runs", id)}?step=${encodeURIComponent(step)}`, true);
   const act = async (what: string, body: unknown = {}) => {
@@ -32,6 +38,16 @@ export default function RunPage({ id }: { id: string }) {
       setError(e);
     }
   };
+  const replay = async () => {
+    setError(undefined);
+    setReplayed(undefined);
+    try {
+      setReplayed(await post<Replay>(`/api/v1/runs/${encodeURIComponent(id)}/replay`));
+    } catch (e) {
+      setError(e);
+    }
+  };
+  const shown = useMemo(() => (chosen ? events.filter((e) => e.step === chosen || e.step?.startsWith(`${chosen}/`) || (flow && e.step && stepOf(e.step) === chosen)) : events), [events, chosen, flow]);
   if (followed.link === "refused") return <ErrorBox error={new Error(followed.why)} />;
   const call = v.items.findLast((i) => i.kind === "call" && i.step === chosen) as Call | undefined;
   const ended = v.ended !== undefined;
@@ -42,16 +58,21 @@ export default function RunPage({ id }: { id: string }) {
         <State state={v.state} />
         {!ended && <Button tone="danger" onClick={() => void act("cancel", { reason: "stopped in the workbench" })}>Cancel</Button>}
         {(v.state === "failed" || (v.state !== "completed" && v.state !== "cancelled")) && <Button onClick={() => void act("resume")}>Resume</Button>}
+        <Button title="fold the journal again and compare; nothing is carried out" onClick={() => void replay()}>Replay</Button>
         {v.session && <Button onClick={() => go(path("sessions", v.session))}>Conversation</Button>}
       </header>
       {error !== undefined && <ErrorBox error={error} />}
+      {replayed && (
+        <p role="status" aria-label="Replay" className={cx("rounded-md px-3 py-2 text-sm break-words", replayed.same ? "bg-ok-ground text-ok" : "bg-bad-ground text-bad")}>
+          {replayed.same ? `Replayed: ${replayed.events} events and ${replayed.commands} commands give the same run. Nothing was carried out.` : `Replayed: the run is not what its journal says. ${visible(replayed.mismatch ?? "")}`}
+        </p>
+      )}
       {followed.link === "lost" && <p role="status" className="text-sm text-warn">Not up to date since <Ago time={followed.since} />; it is tried again.</p>}
       <dl className="grid grid-cols-2 gap-x-4 gap-y-1 text-sm sm:grid-cols-4 lg:grid-cols-8">
-        <Fact name="Agent">{visible(v.agent)}</Fact>
-        <Fact name="Model">{visible(v.model)}</Fact>
+        {flow ? <Fact name="Logic">workflow</Fact> : <><Fact name="Agent">{visible(v.agent)}</Fact><Fact name="Model">{visible(v.model)}</Fact></>}
         <Fact name="Begun"><Ago time={v.created} /></Fact>
         <Fact name="Took">{v.created ? millis((v.ended ?? Date.now()) - v.created) : ""}</Fact>
-        <Fact name="Turns">{v.turns}</Fact>
+        {!flow && <Fact name="Turns">{v.turns}</Fact>}
         <Fact name="Tokens">{count(v.usage.input_tokens)} + {count(v.usage.output_tokens)}</Fact>
         <Fact name="Cost">{dollars(v.cost) || "not known"}</Fact>
         <Fact name="End">{v.stop?.replaceAll("_", " ") ?? "not yet"}</Fact>
@@ -59,6 +80,8 @@ export default function RunPage({ id }: { id: string }) {
       {waiting.map((a) => <ApprovalCard key={a.id} approval={a} />)}
       {v.error && <ErrorBox error={new Error(v.error.message)} />}
       {v.answer && <Panel title="Answer"><div className="p-3"><Markdown text={visible(v.answer)} /></div></Panel>}
+      {flow && <RunFlow id={id} events={events} ended={ended} chosen={chosen} onChoose={choose} />}
+      <RunTables run={id} seq={v.ended} />
       <Panel><Waterfall view={v} chosen={chosen} onChoose={choose} /></Panel>
       {call && <CallCard key={call.step} call={call} run={id} open />}
       <Panel
@@ -71,7 +94,7 @@ export default function RunPage({ id }: { id: string }) {
             </div>
           </>
         }>
-        <History events={chosen ? events.filter((e) => e.step === chosen || e.step?.startsWith(`${chosen}/`)) : events} json={tab === "json"} begin={v.created ?? 0} />
+        <History events={shown} json={tab === "json"} begin={v.created ?? 0} />
       </Panel>
       <p className="text-xs text-dim">
         <span className="font-mono">{id}</span> · <code className="font-mono">tenon runs show {id}</code>
@@ -79,6 +102,15 @@ export default function RunPage({ id }: { id: string }) {
       </p>
     </div>
   );
+}
+
+/** The graph of a workflow's run, with how far each step has come. */
+function RunFlow({ id, events, ended, chosen, onChoose }: { id: string; events: RunEvent[]; ended: boolean; chosen: string; onChoose: (step: string) => void }) {
+  const w = useQuery({ queryKey: ["workflows", "of", id], queryFn: () => get<Workflow>(`/api/v1/runs/${encodeURIComponent(id)}/workflow`) });
+  const progress = useMemo(() => progressOf(events), [events]);
+  if (w.isError) return <ErrorBox error={w.error} retry={() => void w.refetch()} />;
+  if (!w.data) return null;
+  return <Panel title={<>Steps of {visible(w.data.name)}</>}><FlowGraph graph={w.data.graph} progress={progress} ended={ended} chosen={stepOf(chosen)} onChoose={onChoose} /></Panel>;
 }
 
 function Fact({ name, children }: { name: string; children: React.ReactNode }) {

@@ -3,16 +3,19 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { get, post, type Page } from "../api";
+import { Checks } from "../checks";
+import { Frames } from "../frames";
 import { AddServer, RemoveServer } from "../serveredit";
 import { invalidate, useMe, useServers } from "../data";
-import type { LogLine, ServerStatus } from "../types";
-import { Ago, Badge, Button, Dialog, Empty, ErrorBox, Json, State, To, millis, path, visible } from "../ui";
+import type { Check, LogLine, ServerStatus, Stat } from "../types";
+import { Ago, Badge, Button, Dialog, Empty, ErrorBox, Json, Phases, State, To, count, cx, millis, path, visible } from "../ui";
 
 export default function Servers({ name }: { name: string }) {
   const list = useServers();
   const items = list.data?.items ?? [];
   const owner = useMe().data?.owner;
   const [adding, setAdding] = useState(false);
+  const stats = useQuery({ queryKey: ["runs", "stats", "servers", "1d"], queryFn: () => get<Page<Stat>>("/api/v1/stats/servers?since=1d"), staleTime: 30_000 });
   const shown = name ? items.filter((s) => s.name === name) : items;
   return (
     <div className="mx-auto flex max-w-5xl flex-col gap-3 p-3 md:p-5">
@@ -24,20 +27,34 @@ export default function Servers({ name }: { name: string }) {
       {list.isError && <ErrorBox error={list.error} retry={() => void list.refetch()} />}
       {list.data && shown.length === 0 && <Empty>{name ? `There is no server ${name}.` : <>No server is configured yet: <code className="font-mono">tenon servers add NAME -- COMMAND</code></>}</Empty>}
       <ul className="grid gap-3 md:grid-cols-2">
-        {shown.map((s) => <li key={s.name} className={name ? "md:col-span-2" : ""}><Card server={s} whole={!!name} /></li>)}
+        {shown.map((s) => <li key={s.name} className={name ? "md:col-span-2" : ""}><Card server={s} whole={!!name} stat={stats.data?.items.find((x) => x.name === s.name)} /></li>)}
       </ul>
       {adding && <AddServer onClose={() => setAdding(false)} />}
     </div>
   );
 }
 
-function Card({ server: s, whole }: { server: ServerStatus; whole: boolean }) {
+function Card({ server: s, whole, stat }: { server: ServerStatus; whole: boolean; stat?: Stat }) {
   const owner = useMe().data?.owner;
   const [busy, setBusy] = useState("");
   const [error, setError] = useState<unknown>();
   const [logs, setLogs] = useState(false);
   const [removing, setRemoving] = useState(false);
   const [signIn, setSignIn] = useState("");
+  const [checks, setChecks] = useState<Check[]>();
+  const test = async () => {
+    setBusy("test");
+    setError(undefined);
+    setChecks(undefined);
+    try {
+      setChecks((await post<Page<Check>>("/api/v1/doctor", { servers: [s.name] })).items.filter((c) => c.area !== "store"));
+      invalidate(["servers", "tools"]);
+    } catch (e) {
+      setError(e);
+    } finally {
+      setBusy("");
+    }
+  };
   const act = async (what: string) => {
     setBusy(what);
     setError(undefined);
@@ -71,6 +88,16 @@ function Card({ server: s, whole }: { server: ServerStatus; whole: boolean }) {
           {s.server && ` · ${visible(s.server)}`}
           {` · ${s.state === "ready" ? "connected" : "tried"} ${s.starts} ${s.starts === 1 ? "time" : "times"}`}{s.restarts > 0 && `, ${s.restarts} after a loss`}
         </p>
+        {stat && stat.calls > 0 && (
+          <dl aria-label="Calls of the last day" className="flex flex-wrap gap-x-4 gap-y-0.5 text-xs">
+            <Figure name="calls a day" value={count(stat.calls)} />
+            <Figure name="errors" value={count(stat.errors)} bad={stat.errors > 0} />
+            <Figure name="p50" value={millis(stat.p50_ms)} />
+            <Figure name="p95" value={millis(stat.p95_ms)} />
+            {stat.unknown > 0 && <Figure name="unknown" value={count(stat.unknown)} bad />}
+          </dl>
+        )}
+        {s.capabilities && s.capabilities.length > 0 && <p className="flex flex-wrap gap-1" aria-label="Capabilities">{s.capabilities.slice(0, 20).map((c) => <Badge key={c}>{visible(c.slice(0, 60))}</Badge>)}</p>}
         {s.error && (
           <p role="alert" className="rounded bg-bad-ground px-2 py-1 text-sm break-words text-bad">{visible(s.error.message)}
             {s.retry_at && !s.retry_at.startsWith("0001") && <span className="block text-xs">tried again {new Date(s.retry_at).toLocaleTimeString()}</span>}
@@ -79,16 +106,18 @@ function Card({ server: s, whole }: { server: ServerStatus; whole: boolean }) {
         {s.phases && s.phases.length > 0 && <Phases phases={s.phases} />}
         {signIn && s.state.startsWith("auth") && <p role="status" className="text-sm">Go on in the page that has opened, or <a className="text-accent underline" href={signIn} target="_blank" rel="noopener noreferrer">sign in here</a>, with a browser on the machine of tenon serve.</p>}
         {error !== undefined && <ErrorBox error={error} />}
+        {checks && <div className="rounded-md border border-line"><Checks checks={checks} /></div>}
       </div>
       {owner && (
         <footer className="flex flex-wrap gap-1.5 border-t border-line px-3 py-1.5">
           <Button disabled={!!busy || s.state === "disabled"} onClick={() => void act("restart")}>{busy === "restart" ? "Connecting…" : s.starts ? "Restart" : "Connect"}</Button>
+          <Button disabled={!!busy || s.state === "disabled"} title="go the way to it, and say what takes how long" onClick={() => void test()}>{busy === "test" ? "Testing…" : "Test"}</Button>
           {s.state === "disabled" ? <Button disabled={!!busy} onClick={() => void act("enable")}>Enable</Button> : <Button disabled={!!busy} onClick={() => void act("disable")}>Disable</Button>}
           {s.state.startsWith("auth") && <Button tone="primary" disabled={!!busy} onClick={() => void act("login")}>Log in</Button>}
           {whole ? <Button tone="danger" className="ml-auto" onClick={() => setRemoving(true)}>Remove</Button> : <Button tone="quiet" className="ml-auto" onClick={() => setLogs(true)}>Log</Button>}
         </footer>
       )}
-      {whole && owner && <div className="border-t border-line"><Logs name={s.name} /></div>}
+      {whole && owner && <LogOrFrames name={s.name} />}
       {whole && <details className="border-t border-line px-3 py-2 text-sm"><summary>All that is known</summary><Json value={s} /></details>}
       {removing && <RemoveServer name={s.name} onClose={() => setRemoving(false)} />}
       {logs && <Dialog wide title={`Log of ${s.name}`} onClose={() => setLogs(false)}><Logs name={s.name} /></Dialog>}
@@ -96,13 +125,18 @@ function Card({ server: s, whole }: { server: ServerStatus; whole: boolean }) {
   );
 }
 
-function Phases({ phases }: { phases: { name: string; duration_ms: number }[] }) {
-  const all = Math.max(1, phases.reduce((n, p) => n + p.duration_ms, 0));
-  const tones = ["bg-accent", "bg-violet", "bg-ok", "bg-warn"];
+function Figure({ name, value, bad }: { name: string; value: string; bad?: boolean }) {
+  return <div className="flex gap-1"><dt className="text-dim">{name}</dt><dd className={cx("font-medium", bad && "text-bad")}>{value}</dd></div>;
+}
+
+function LogOrFrames({ name }: { name: string }) {
+  const [tab, setTab] = useState<"log" | "frames">("log");
   return (
-    <div title={phases.map((p) => `${p.name} ${millis(p.duration_ms)}`).join(", ")}>
-      <div className="flex h-1.5 overflow-hidden rounded bg-sunk">{phases.map((p, i) => <span key={p.name} className={tones[i % tones.length]} style={{ width: `${(100 * p.duration_ms) / all}%` }} />)}</div>
-      <p className="text-xs text-dim">{phases.map((p) => `${p.name} ${millis(p.duration_ms)}`).join(" · ")}</p>
+    <div className="border-t border-line">
+      <div role="tablist" aria-label="Said" className="flex gap-1 px-2 pt-1.5">
+        {(["log", "frames"] as const).map((t) => <Button key={t} role="tab" aria-selected={t === tab} tone="quiet" className={cx("text-xs", t === tab && "bg-sunk text-ink")} onClick={() => setTab(t)}>{t === "log" ? "Log" : "Protocol"}</Button>)}
+      </div>
+      {tab === "log" ? <Logs name={name} /> : <Frames server={name} />}
     </div>
   );
 }

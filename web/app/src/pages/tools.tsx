@@ -9,7 +9,7 @@ import { ApprovalCard, Risk } from "../approval";
 import { Result } from "../callcard";
 import { useApprovals, useTools } from "../data";
 import { JsonInput, SchemaForm } from "../form";
-import { Lint } from "../lint";
+import { Lint, LintAll } from "../lint";
 import { useRun } from "../run";
 import { usePlace } from "../router";
 import { initial, problems as problemsOf, shapeOf } from "../schema";
@@ -21,7 +21,7 @@ export default function Tools({ name }: { name: string }) {
   return (
     <div className="flex h-full min-h-0">
       <div className={cx("min-h-0 w-full flex-col border-r border-line md:flex md:w-80 md:shrink-0", name ? "hidden" : "flex")}><List current={name} /></div>
-      <div className={cx("min-h-0 min-w-0 flex-1 overflow-auto", !name && "hidden md:block")}>{name ? <Detail key={name} name={name} /> : <Empty>Choose a tool.</Empty>}</div>
+      <div className={cx("min-h-0 min-w-0 flex-1 overflow-auto", !name && "hidden md:block")}>{name ? <Detail key={name} name={name} /> : <div className="mx-auto max-w-4xl p-3 md:p-5"><p className="px-4 py-6 text-center text-dim">Choose a tool.</p><LintAll /></div>}</div>
     </div>
   );
 }

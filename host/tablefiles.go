@@ -1,0 +1,213 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
+
+// TableFile is a table in a file: one of the project's folder, or one that was brought.
+type TableFile struct {
+	ID      string    `json:"id"`     // project:PATH or uploaded:NAME
+	Name    string    `json:"name"`   // PATH or NAME
+	Source  string    `json:"source"` // project or uploaded
+	Bytes   int64     `json:"bytes"`
+	Changed time.Time `json:"changed"`
+}
+
+// The sources of a [TableFile].
+const (
+	tableProject  = "project"
+	tableUploaded = "uploaded"
+)
+
+// The bounds of looking for tables, and of what is kept of those that are brought.
+const (
+	maxTableFiles   = 500
+	maxTableVisited = 20_000
+	maxTableDepth   = 6
+	maxUploads      = 1 << 30
+)
+
+var tableExtensions = []string{".arrow", ".arrows", ".tooltable"}
+
+func isTableName(name string) bool {
+	return slices.Contains(tableExtensions, strings.ToLower(filepath.Ext(name)))
+}
+
+// uploadName is what a table that is brought may be called.
+var uploadName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_. -]{0,99}$`)
+
+// uploads is the folder of the tables that were brought, beside the store.
+func (h *Host) uploads() (string, error) {
+	path, _ := h.cfg.storePath()
+	if path == "" || h.cfg.Store != nil {
+		return "", tenon.Errorf(tenon.CodeInvalid, "this tenon keeps no files: there is no place for a table")
+	}
+	return filepath.Join(filepath.Dir(path), "tables"), nil
+}
+
+// tableRoot is the folder of the tables of a source.
+func (h *Host) tableRoot(source string) (string, error) {
+	switch {
+	case source == tableUploaded:
+		return h.uploads()
+	case source == tableProject && h.config.Path != "":
+		return h.config.Dir, nil
+	}
+	return "", tenon.Errorf(tenon.CodeNotFound, "there are no tables of '%s'", tenon.Visible(source))
+}
+
+// TableFiles lists the tables of the project's folder (six folders deep, hidden ones left
+// out) and those that were brought, 500 at most.
+func (h *Host) TableFiles(ctx context.Context) ([]TableFile, error) {
+	list := []TableFile{}
+	for _, source := range []string{tableUploaded, tableProject} {
+		root, err := h.tableRoot(source)
+		if err != nil {
+			continue // there is no such place
+		}
+		visited := 0
+		err = fs.WalkDir(os.DirFS(root), ".", func(p string, d fs.DirEntry, err error) error {
+			visited++
+			switch {
+			case ctx.Err() != nil:
+				return tenon.Errorf(tenon.CodeCancelled, "looking for tables: %w", context.Cause(ctx))
+			case visited > maxTableVisited || len(list) >= maxTableFiles:
+				return fs.SkipAll
+			case err != nil && d != nil && d.IsDir():
+				return fs.SkipDir // what cannot be read has no tables for us
+			case err != nil:
+				return nil
+			case d.IsDir():
+				if p != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || strings.Count(p, "/") >= maxTableDepth) {
+					return fs.SkipDir
+				}
+				return nil
+			case !d.Type().IsRegular() || !isTableName(d.Name()):
+				return nil
+			}
+			if st, err := d.Info(); err == nil {
+				list = append(list, TableFile{ID: source + ":" + p, Name: p, Source: source, Bytes: st.Size(), Changed: st.ModTime()})
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// TablePath finds the file of a table by its id. Errors: not_found; denied, where it leads
+// out of its folder.
+func (h *Host) TablePath(id string) (string, error) {
+	source, name, _ := strings.Cut(id, ":")
+	root, err := h.tableRoot(source)
+	if err != nil {
+		return "", err
+	}
+	if !filepath.IsLocal(name) || !isTableName(name) {
+		return "", tenon.Errorf(tenon.CodeNotFound, "there is no table '%s'", tenon.Visible(id))
+	}
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		return "", tenon.Errorf(tenon.CodeNotFound, "there is no table '%s'", tenon.Visible(id))
+	}
+	defer dir.Close()
+	st, err := dir.Stat(name) // refuses links that lead out
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", tenon.Errorf(tenon.CodeNotFound, "there is no table '%s'", tenon.Visible(id))
+	case err != nil:
+		return "", tenon.Errorf(tenon.CodeDenied, "table '%s': %w", tenon.Visible(id), err)
+	case !st.Mode().IsRegular():
+		return "", tenon.Errorf(tenon.CodeNotFound, "'%s' is not a file", tenon.Visible(id))
+	}
+	return filepath.Join(root, name), nil
+}
+
+// TableBytes reads a table in a file, for a workflow.
+func (h *Host) TableBytes(id string) ([]byte, error) {
+	path, err := h.TablePath(id)
+	if err != nil {
+		return nil, err
+	}
+	if st, err := os.Stat(path); err == nil && st.Size() > maxTable {
+		return nil, tenon.Errorf(tenon.CodeTooLarge, "table '%s' has more than %d MiB", tenon.Visible(id), maxTable>>20)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, tenon.Errorf(tenon.CodeStore, "table '%s': %w", tenon.Visible(id), err)
+	}
+	return b, nil
+}
+
+// BringTable keeps a table that somebody brings. The whole of it is read first. Errors:
+// invalid (its name, or it is no table), conflict (there is one of this name), too_large.
+func (h *Host) BringTable(ctx context.Context, name string, data []byte) (TableFile, error) {
+	root, err := h.uploads()
+	if err != nil {
+		return TableFile{}, err
+	}
+	if !uploadName.MatchString(name) || !isTableName(name) {
+		return TableFile{}, tenon.Errorf(tenon.CodeInvalid, "a table cannot be called '%s': letters, digits, '_', '-', '.' and blanks, and at the end one of %s", tenon.Visible(name), strings.Join(tableExtensions, ", "))
+	}
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return TableFile{}, tenon.Errorf(tenon.CodeStore, "there is no place for the table: %w", err)
+	}
+	have, err := os.ReadDir(root)
+	if err != nil {
+		return TableFile{}, tenon.Errorf(tenon.CodeStore, "%w", err)
+	}
+	sum := int64(len(data))
+	for _, e := range have {
+		if st, err := e.Info(); err == nil {
+			sum += st.Size()
+		}
+	}
+	if sum > maxUploads || len(have) >= maxTableFiles {
+		return TableFile{}, tenon.Errorf(tenon.CodeTooLarge, "there is no room for more tables: %d files and %d MiB at most; remove some", maxTableFiles, maxUploads>>20)
+	}
+	f, err := os.CreateTemp(root, ".table-*"+filepath.Ext(name))
+	if err != nil {
+		return TableFile{}, tenon.Errorf(tenon.CodeStore, "the table cannot be kept: %w", err)
+	}
+	defer os.Remove(f.Name()) // once it is there under its name, there is nothing to remove
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return TableFile{}, tenon.Errorf(tenon.CodeStore, "the table cannot be kept: %w", err)
+	}
+	if _, err := h.FileTablePage(ctx, f.Name(), PageOptions{Count: true}); err != nil {
+		return TableFile{}, tenon.Errorf(tenon.CodeInvalid, "%s", strings.ReplaceAll(err.Error(), f.Name(), name))
+	}
+	if err := os.Link(f.Name(), filepath.Join(root, name)); errors.Is(err, fs.ErrExist) {
+		return TableFile{}, tenon.Errorf(tenon.CodeConflict, "there is a table '%s' already; remove it, or choose another name", name)
+	} else if err != nil {
+		return TableFile{}, tenon.Errorf(tenon.CodeStore, "the table cannot be kept: %w", err)
+	}
+	return TableFile{ID: tableUploaded + ":" + name, Name: name, Source: tableUploaded, Bytes: int64(len(data)), Changed: h.now()}, nil
+}
+
+// RemoveTable removes a table that was brought.
+func (h *Host) RemoveTable(id string) error {
+	if !strings.HasPrefix(id, tableUploaded+":") {
+		return tenon.Errorf(tenon.CodeDenied, "only a table that was brought here is removed here")
+	}
+	path, err := h.TablePath(id)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil {
+		return tenon.Errorf(tenon.CodeStore, "table '%s': %w", tenon.Visible(id), err)
+	}
+	return nil
+}

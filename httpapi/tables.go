@@ -1,0 +1,117 @@
+package httpapi
+
+import (
+	"math"
+	"net/http"
+
+	"github.com/tenonhq/tenon/host"
+)
+
+// TableUpload is the body of POST /api/v1/tables.
+type TableUpload struct {
+	Name string `json:"name"` // ends with .arrow, .arrows or .tooltable
+	Data []byte `json:"data"` // in base64
+}
+
+// tables lists the tables in files: of the project's folder, and those that were brought.
+func (c *call) tables() error {
+	list, err := c.h.TableFiles(c.ctx())
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, items(list))
+}
+
+// bringTable keeps a table. The bound of a body bounds it.
+func (c *call) bringTable() error {
+	var r TableUpload
+	if err := c.decode(&r, false); err != nil {
+		return err
+	}
+	t, err := c.h.BringTable(c.ctx(), r.Name, r.Data)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusCreated, t)
+}
+
+func (c *call) removeTable() error {
+	if err := c.h.RemoveTable(c.req.URL.Query().Get("file")); err != nil {
+		return err
+	}
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// tableRows sends rows of a table in a file.
+func (c *call) tableRows() error {
+	o, err := c.page()
+	if err != nil {
+		return err
+	}
+	path, err := c.h.TablePath(c.req.URL.Query().Get("file"))
+	if err != nil {
+		return err
+	}
+	p, err := c.h.FileTablePage(c.ctx(), path, o)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, p)
+}
+
+// page reads which rows are wanted.
+func (c *call) page() (host.PageOptions, error) {
+	limit, err := c.limit()
+	if err != nil {
+		return host.PageOptions{}, err
+	}
+	skip, err := c.number("skip", 0, 0, math.MaxInt32)
+	if err != nil {
+		return host.PageOptions{}, err
+	}
+	q := c.req.URL.Query()
+	return host.PageOptions{Skip: int64(skip), Limit: int64(limit), Whole: q.Get("whole") == "true", Count: q.Get("count") == "true"}, nil
+}
+
+// runTables lists the tables of a run.
+func (c *call) runTables() error {
+	run, err := c.run()
+	if err != nil {
+		return err
+	}
+	list, err := c.h.RunTables(c.ctx(), run.ID)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, items(list))
+}
+
+// runTable sends rows of a table of a run, or with ?download=true the whole as an Arrow
+// file or stream.
+func (c *call) runTable() error {
+	run, err := c.run()
+	if err != nil {
+		return err
+	}
+	digest := c.req.PathValue("table")
+	if c.req.URL.Query().Get("download") == "true" {
+		b, err := c.h.RunTableBytes(c.ctx(), run.ID, digest)
+		if err != nil {
+			return err
+		}
+		c.w.Header().Set("Content-Disposition", `attachment; filename="table.arrow"`)
+		c.w.Header().Set("Content-Security-Policy", "sandbox; default-src 'none'")
+		c.sendBytes(http.StatusOK, "application/vnd.apache.arrow.file", b)
+		return nil
+	}
+	o, err := c.page()
+	if err != nil {
+		return err
+	}
+	p, err := c.h.RunTablePage(c.ctx(), run.ID, digest, o)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, p)
+}

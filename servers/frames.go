@@ -1,0 +1,112 @@
+package servers
+
+import (
+	"regexp"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Frame is one message of the protocol, as it was on the wire.
+type Frame struct {
+	Seq    uint64    `json:"seq"` // 1, 2, 3 … since the server was configured
+	At     time.Time `json:"at"`
+	Sent   bool      `json:"sent"`             // by us
+	ID     string    `json:"id,omitempty"`     // raw, of a request or an answer
+	Method string    `json:"method,omitempty"` // of an answer: that of its request, as long as that is kept
+	Answer bool      `json:"answer,omitempty"`
+	Bytes  int       `json:"bytes"`
+	// Text is what is kept of the message, Cut says that it is only the beginning. Hidden says
+	// why there is none.
+	Text   string `json:"text"`
+	Cut    bool   `json:"cut,omitempty"`
+	Hidden string `json:"hidden,omitempty"`
+}
+
+// The bounds of what is kept. Of a message that is cut some bytes more are kept than
+// shown, so that no part of a secret that begins in them is seen.
+const (
+	maxFrames  = 200
+	frameShown = 4 << 10
+	frameKept  = frameShown + frameSlack
+	frameSlack = 1 << 10
+)
+
+// frames keeps the last messages. The zero value is ready.
+type frames struct {
+	mu   sync.Mutex
+	last uint64
+	ring []keptFrame
+}
+
+// keptFrame is a message as it is kept: its beginning.
+type keptFrame struct {
+	at    time.Time
+	sent  bool
+	bytes int
+	body  []byte
+}
+
+// add keeps a message. What it needs of memory it takes once.
+func (f *frames) add(sent bool, body []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ring == nil {
+		f.ring = make([]keptFrame, maxFrames)
+	}
+	k := &f.ring[f.last%maxFrames]
+	f.last++
+	k.at, k.sent, k.bytes = time.Now(), sent, len(body)
+	k.body = append(k.body[:0], body[:min(len(body), frameKept)]...)
+}
+
+// trace keeps a message of a connection, without what its caller has of its own.
+func (s *Server) trace(sent bool, body []byte) {
+	if s.veil != nil {
+		body = s.veil.Bytes(body)
+	}
+	s.frames.add(sent, body)
+}
+
+// What tells a message, where it stands at its beginning: ours and those of most do.
+var (
+	frameID     = regexp.MustCompile(`^[^{]*\{(?:[^{}]{0,300}?,)?\s*"id"\s*:\s*("(?:[^"\\]|\\.){0,100}"|-?[0-9]+)`)
+	frameMethod = regexp.MustCompile(`^[^{]*\{(?:[^{}]{0,300}?,)?\s*"method"\s*:\s*"([^"\\]{1,100})"`)
+)
+
+// Frames returns the last messages, oldest first. Mask takes secrets out of each. With
+// withhold nothing of calls of tools is shown but that there was one.
+func (s *Server) Frames(mask func([]byte) []byte, withhold string) []Frame {
+	f := s.frames
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := []Frame{}
+	asked := map[string]string{} // id -> method of our requests
+	for seq := max(f.last, maxFrames) - maxFrames + 1; seq <= f.last; seq++ {
+		k := &f.ring[(seq-1)%maxFrames]
+		m := Frame{Seq: seq, At: k.at, Sent: k.sent, Bytes: k.bytes, Cut: k.bytes > len(k.body)}
+		if g := frameID.FindSubmatch(k.body); g != nil {
+			m.ID = string(g[1])
+		}
+		if g := frameMethod.FindSubmatch(k.body); g != nil {
+			m.Method = string(g[1])
+		}
+		switch {
+		case m.Method != "" && m.Sent && m.ID != "":
+			asked[m.ID] = m.Method
+		case m.Method == "" && m.ID != "" && !m.Sent:
+			m.Answer, m.Method = true, asked[m.ID]
+		}
+		body := mask(slices.Clone(k.body))
+		switch {
+		case withhold != "" && (m.Method == "" || m.Method == "tools/call" || m.Method == "notifications/progress"):
+			m.Hidden = withhold
+		case m.Cut:
+			m.Text = string(body[:max(0, len(body)-frameSlack)])
+		default:
+			m.Text = string(body)
+		}
+		list = append(list, m)
+	}
+	return list
+}
