@@ -39,7 +39,7 @@ const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 	"connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'; require-trusted-types-for 'script'"
 
 // pages are the first parts of the addresses that the workbench has itself.
-var pages = []string{"", "runs", "sessions", "approvals", "servers", "tools", "stats", "settings"}
+var pages = []string{"", "runs", "sessions", "approvals", "servers", "tools", "workflows", "tables", "stats", "doctor", "settings"}
 
 // file is one built file, compressed when it is first asked for so.
 type file struct {

@@ -27,7 +27,7 @@ export const pages: { page: string; title: string; mark: string }[] = [
   { page: "approvals", title: "Approvals", mark: "◆" },
   { page: "servers", title: "Servers", mark: "⇄" },
   { page: "tools", title: "Tools", mark: "⚒" },
-  { page: "workflows", title: "Workflows", mark: "⑃" },
+  { page: "workflows", title: "Workflows", mark: "⇉" },
   { page: "tables", title: "Tables", mark: "▦" },
   { page: "stats", title: "Analytics", mark: "∿" },
   { page: "doctor", title: "Doctor", mark: "✚" },
@@ -67,7 +67,7 @@ function Frame() {
         </To>
         {pages.map((p) => (
           <To key={p.page} to={`/${p.page}`} aria-current={p.page === current ? "page" : undefined}
-            className={cx("flex items-center gap-2 rounded-md px-2 py-1 whitespace-nowrap", p.page === current ? "bg-accent-ground font-medium text-accent" : "text-dim hover:bg-sunk hover:text-ink")}>
+            className={cx("flex items-center gap-2 rounded-md px-2 py-1 whitespace-nowrap max-[520px]:gap-1 max-[520px]:px-1.5", p.page === current ? "bg-accent-ground font-medium text-accent" : "text-dim hover:bg-sunk hover:text-ink")}>
             <span aria-hidden className="w-4 text-center">{p.mark}</span>
             <span className={cx(p.page !== current && "max-[520px]:sr-only")}>{p.title}</span>
             {p.page === "approvals" && waiting > 0 && <span className="ml-auto rounded-full bg-warn-ground px-1.5 text-xs font-semibold text-warn">{waiting}<span className="sr-only"> wait for you</span></span>}

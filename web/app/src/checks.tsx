@@ -1,7 +1,7 @@
 // What the doctor found: of everything, or on the way to one server.
 
 import type { Check } from "./types";
-import { Badge, type BadgeTone, Phases, cx, millis, visible } from "./ui";
+import { Badge, type BadgeTone, Phases, To, cx, millis, path, visible } from "./ui";
 
 const looks: Record<Check["status"], [BadgeTone, string]> = { ok: ["ok", "✓"], warn: ["warn", "▲"], fail: ["bad", "✕"], skip: ["dim", "–"] };
 
@@ -15,7 +15,7 @@ export function Checks({ checks }: { checks: Check[] }) {
             <p className="flex flex-wrap items-center gap-2">
               <Badge tone={tone}><span aria-hidden className="mr-1">{mark}</span>{c.status}</Badge>
               <span className="font-medium">{c.area}</span>
-              {c.name && <span className="min-w-0 font-mono text-xs break-all">{visible(c.name)}</span>}
+              {c.name && <span className="min-w-0 font-mono text-xs break-all">{c.area === "server" || c.area === "tool" ? <To to={path(`${c.area}s`, c.name)}>{visible(c.name)}</To> : visible(c.name)}</span>}
               <span className="ml-auto text-xs text-dim">{c.duration_ms > 0 && millis(c.duration_ms)}</span>
             </p>
             <p className={cx("whitespace-pre-wrap break-words", c.status === "fail" ? "text-bad" : "text-dim")}>{visible(c.text)}</p>

@@ -56,7 +56,7 @@ export function FlowGraph({ graph, progress, ended, chosen, onChoose }: Props) {
           const p = progress?.get(n.id);
           const state = port || !progress ? undefined : (p?.state ?? (ended ? "stopped" : "waiting"));
           const look = state ? looks[state]! : looks.waiting!;
-          const took = p?.started && p.ended ? millis(p.ended - p.started) : "";
+          const took = p?.started && p.ended && p.state !== "skipped" ? millis(p.ended - p.started) : "";
           const words = state ? `${look.word}${p?.of ? ` ${p.done} of ${p.of}` : ""}${took && ` ${took}`}` : "";
           const choose = port || !onChoose ? undefined : () => onChoose(n.id);
           return (

@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { get, type Page } from "./api";
 import type { Frame } from "./types";
-import { Badge, Button, Empty, ErrorBox, Json, LongText, bytes, cx, field, visible } from "./ui";
+import { Badge, Button, Empty, ErrorBox, LongText, bytes, cx, field, visible } from "./ui";
 
 export function Frames({ server }: { server: string }) {
   const list = useQuery({ queryKey: ["frames", server], queryFn: () => get<Page<Frame>>(`/api/v1/servers/${encodeURIComponent(server)}/frames`), staleTime: 0 });
@@ -50,20 +50,11 @@ function FrameRow({ frame: f }: { frame: Frame }) {
       </button>
       {open && (
         <div className="px-3 pb-2">
-          {f.hidden ? <p className="text-dim">Not shown: {visible(f.hidden)}.</p> : <Body frame={f} />}
+          {f.hidden ? <p className="text-dim">Not shown: {visible(f.hidden)}.</p> : <>{f.cut && <p className="text-dim">The beginning of {bytes(f.bytes)}:</p>}<LongText text={f.text} /></>}
         </div>
       )}
     </li>
   );
-}
-
-function Body({ frame: f }: { frame: Frame }) {
-  if (f.cut) return <><p className="text-dim">The beginning of {bytes(f.bytes)}:</p><LongText text={f.text} /></>;
-  try {
-    return <Json value={JSON.parse(f.text)} />;
-  } catch {
-    return <LongText text={f.text} />;
-  }
 }
 
 const clock = (at: string) => at.slice(11, 23);

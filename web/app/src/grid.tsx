@@ -64,17 +64,17 @@ export function Grid({ first, read, label }: { first: TablePage; read: Read; lab
     <div className="flex flex-col">
       {error !== undefined && <ErrorBox error={error} retry={() => { setError(undefined); setPages(new Map(pages)); }} />}
       <div ref={box} tabIndex={0} role="table" aria-label={label} aria-rowcount={total + 1} aria-colcount={first.columns.length + 1} className="h-[60vh] overflow-auto border-b border-line text-xs">
-        <div role="rowgroup" className="sticky top-0 z-10 bg-panel" style={{ width }}>
+        <div role="rowgroup" className="sticky top-0 z-10 bg-panel" style={{ width, minWidth: "100%" }}>
           <div role="row" aria-rowindex={1} className="relative h-10 border-b border-line">
-            <span role="columnheader" className="sticky left-0 z-10 inline-block h-10 bg-panel px-2 py-2.5 text-dim" style={{ width: idWidth }}>row</span>
+            <span role="columnheader" className="sticky left-0 z-10 inline-block h-9.75 bg-panel px-2 py-2.5 text-dim" style={{ width: idWidth }}>row</span>
             {cols.getVirtualItems().map((c) => (
-              <span key={c.key} role="columnheader" aria-colindex={c.index + 2} title={visible(first.columns[c.index]!.name)} className="absolute top-0 truncate px-2 py-1 font-medium" style={{ left: idWidth + c.start, width: cellWidth }}>
+              <span key={c.key} role="columnheader" aria-colindex={c.index + 2} title={visible(first.columns[c.index]!.name)} className={cx("absolute top-0 truncate px-2 py-1 font-medium", numeric(first.columns[c.index]!.type) && "text-right")} style={{ left: idWidth + c.start, width: cellWidth }}>
                 {visible(first.columns[c.index]!.name)}<span className="block font-normal text-dim">{visible(first.columns[c.index]!.type)}</span>
               </span>
             ))}
           </div>
         </div>
-        <div role="rowgroup" className="relative" style={{ height: rows.getTotalSize(), width }}>
+        <div role="rowgroup" className="relative" style={{ height: rows.getTotalSize(), width, minWidth: "100%" }}>
           {drawn.map((r) => {
             const n = base + r.index;
             const row = pages.get(Math.floor(n / pageRows))?.[n % pageRows];
@@ -93,7 +93,7 @@ export function Grid({ first, read, label }: { first: TablePage; read: Read; lab
         </div>
       </div>
       <footer className="flex flex-wrap items-center gap-2 px-3 py-1.5 text-xs text-dim">
-        <span role="status">{grouped(total)} rows, {first.columns.length} columns{base > 0 || count < total ? `; rows ${grouped(base)} to ${grouped(base + count - 1)} can be scrolled to` : ""}</span>
+        <span role="status">{grouped(total)} {total === 1 ? "row" : "rows"}, {first.columns.length} {first.columns.length === 1 ? "column" : "columns"}{base > 0 || count < total ? `; rows ${grouped(base)} to ${grouped(base + count - 1)} can be scrolled to` : ""}</span>
         {total > pageRows && (
           <form className="ml-auto flex items-center gap-1" onSubmit={(e) => { e.preventDefault(); goTo(Number(new FormData(e.currentTarget).get("row"))); }}>
             <label>Go to row <input name="row" inputMode="numeric" pattern="[0-9]*" className={`${field} w-24! py-0.5 text-xs`} /></label>

@@ -21,7 +21,7 @@ export function RunView({ run, onFork, onAsk }: { run: Run; onFork?: (at: string
     <section aria-label={`Question: ${visible(v.question.slice(0, 80))}`} data-run={run.id} className="flex flex-col gap-2.5">
       <div className="flex flex-col gap-0.5">
         <Bubble who="you"><p className="whitespace-pre-wrap break-words">{visible(v.question || run.title || "")}</p></Bubble>
-        {onAsk && v.ended && <Button tone="quiet" className="self-end px-1 py-0 text-xs" onClick={() => onAsk(v.question)}>Ask otherwise</Button>}
+        {onAsk && v.ended && <Button tone="quiet" className="self-end px-1! py-0 text-xs" onClick={() => onAsk(v.question)}>Ask otherwise</Button>}
       </div>
       <Steps count={v.items.length} what="step" render={(i) => <ItemView item={v.items[i]!} run={run.id} onFork={v.ended ? onFork : undefined} />} />
       {waiting.map((a) => <ApprovalCard key={a.id} approval={a} />)}
@@ -81,7 +81,7 @@ function TextView({ item, onFork }: { item: TextItem; onFork?: () => void }) {
         </div>
       )}
       {item.text && <div className="px-1"><Markdown text={visible(item.text)} />{item.live && <span aria-hidden className="ml-0.5 inline-block h-4 w-1.5 animate-pulse bg-accent align-text-bottom" />}</div>}
-      {onFork && item.text && <Button tone="quiet" className="self-start px-1 py-0 text-xs" onClick={onFork}>Branch from here</Button>}
+      {onFork && item.text && <Button tone="quiet" className="self-start px-1! py-0 text-xs" onClick={onFork}>Branch from here</Button>}
     </div>
   );
 }

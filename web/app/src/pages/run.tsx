@@ -73,7 +73,7 @@ export default function RunPage({ id }: { id: string }) {
         <Fact name="Begun"><Ago time={v.created} /></Fact>
         <Fact name="Took">{v.created ? millis((v.ended ?? Date.now()) - v.created) : ""}</Fact>
         {!flow && <Fact name="Turns">{v.turns}</Fact>}
-        <Fact name="Tokens">{count(v.usage.input_tokens)} + {count(v.usage.output_tokens)}</Fact>
+        {(!flow || v.usage.input_tokens > 0) && <Fact name="Tokens">{count(v.usage.input_tokens)} + {count(v.usage.output_tokens)}</Fact>}
         <Fact name="Cost">{dollars(v.cost) || "not known"}</Fact>
         <Fact name="End">{v.stop?.replaceAll("_", " ") ?? "not yet"}</Fact>
       </dl>

@@ -26,8 +26,8 @@ export default function Servers({ name }: { name: string }) {
       </header>
       {list.isError && <ErrorBox error={list.error} retry={() => void list.refetch()} />}
       {list.data && shown.length === 0 && <Empty>{name ? `There is no server ${name}.` : <>No server is configured yet: <code className="font-mono">tenon servers add NAME -- COMMAND</code></>}</Empty>}
-      <ul className="grid gap-3 md:grid-cols-2">
-        {shown.map((s) => <li key={s.name} className={name ? "md:col-span-2" : ""}><Card server={s} whole={!!name} stat={stats.data?.items.find((x) => x.name === s.name)} /></li>)}
+      <ul className="grid grid-cols-1 gap-3 md:grid-cols-2">
+        {shown.map((s) => <li key={s.name} className={cx("min-w-0", name && "md:col-span-2")}><Card server={s} whole={!!name} stat={stats.data?.items.find((x) => x.name === s.name)} /></li>)}
       </ul>
       {adding && <AddServer onClose={() => setAdding(false)} />}
     </div>

@@ -130,7 +130,7 @@ export function RunTables({ run, chosen, seq }: { run: string; chosen?: string; 
             <Badge tone={t.role === "output" ? "ok" : t.role === "input" ? "accent" : "dim"}>{t.role}</Badge>
             <To to={`/tables?run=${encodeURIComponent(run)}&table=${encodeURIComponent(t.digest ?? "")}`} aria-current={t.digest === chosen ? "page" : undefined} className="font-mono text-xs break-all text-ink hover:underline">{visible(t.name)}</To>
             <span className="min-w-0 truncate text-xs text-dim">{visible(t.columns.slice(0, 8).map((c) => c.name).join(", "))}</span>
-            <span className="ml-auto text-xs text-dim">{grouped(t.rows)} rows</span>
+            <span className="ml-auto text-xs text-dim">{grouped(t.rows)} {t.rows === 1 ? "row" : "rows"}</span>
             <Button tone="quiet" onClick={() => { setError(undefined); save(run, t).catch(setError); }}>Download</Button>
           </li>
         ))}

@@ -1,0 +1,53 @@
+package servers
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestFrames keeps the last messages, tells answers by their requests, cuts what is long so
+// that nothing of a secret is left, and withholds calls.
+func TestFrames(t *testing.T) {
+	s := &Server{frames: &frames{}}
+	same := func(b []byte) []byte { return b }
+	if list := s.Frames(same, ""); len(list) != 0 {
+		t.Fatalf("there are %d frames before the first", len(list))
+	}
+	s.frames.add(true, []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"x","id":9}}`))
+	s.frames.add(false, []byte(`{"jsonrpc":"2.0","id":7,"result":{"content":[]}}`))
+	s.frames.add(false, []byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{}}`))
+	s.frames.add(false, []byte(`{"result":{"id":3},"jsonrpc":"2.0"}`)) // nobody knows what it answers
+	list := s.Frames(same, "")
+	for i, want := range []Frame{{Seq: 1, Sent: true, ID: "7", Method: "tools/call"}, {Seq: 2, ID: "7", Method: "tools/call", Answer: true}, {Seq: 3, Method: "notifications/message"}, {Seq: 4}} {
+		got := list[i]
+		got.At, got.Text, got.Bytes = want.At, "", 0
+		if got != want {
+			t.Errorf("frame %d is %+v, want %+v", i+1, got, want)
+		}
+	}
+	for i, f := range s.Frames(same, "hush") {
+		if hidden := f.Hidden == "hush" && f.Text == ""; hidden != (i != 2) {
+			t.Errorf("withheld: frame %d is %+v", i+1, f)
+		}
+	}
+
+	// A secret on the edge of what is kept, and one on the edge of what is shown.
+	const secret = "top-secret-value"
+	mask := func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(secret), []byte("*")) }
+	for _, at := range []int{frameShown - 8, frameShown - 1, frameKept - 8, frameKept - 1} {
+		s.frames.add(true, []byte(`{"id":1,"method":"m","x":"`+secret+strings.Repeat(".", at-26-len(secret))+secret+strings.Repeat(".", 9000)+`"}`))
+		list := s.Frames(mask, "")
+		f := list[len(list)-1]
+		if !f.Cut || f.Bytes < 13_000 || strings.Contains(f.Text, "top") || strings.Contains(f.Text, "secret") || len(f.Text) > frameShown {
+			t.Errorf("a secret at %d: %d bytes shown, it ends with %q", at, len(f.Text), f.Text[max(0, len(f.Text)-20):])
+		}
+	}
+	for i := range 3 * maxFrames {
+		s.frames.add(true, fmt.Appendf(nil, `{"id":%d,"method":"m"}`, i))
+	}
+	if list = s.Frames(same, ""); len(list) != maxFrames || list[maxFrames-1].ID != fmt.Sprint(3*maxFrames-1) || list[0].Seq+maxFrames-1 != list[maxFrames-1].Seq {
+		t.Errorf("%d frames, from %+v to %+v", len(list), list[0], list[len(list)-1])
+	}
+}
