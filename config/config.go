@@ -285,8 +285,7 @@ func (c *Config) Model(ctx context.Context, name string) (model.Config, error) {
 	if !ok {
 		return m, noEntry("model", name, all)
 	}
-	m.Name = name
-	m = m.WithDefaults()
+	m = c.KeylessModel(name)
 	if ref, ok := c.secrets["models."+name+".api_key"]; ok {
 		var err error
 		if m.APIKey, err = c.resolve(ctx, ref, "models."+name+".api_key"); err != nil {
@@ -297,6 +296,14 @@ func (c *Config) Model(ctx context.Context, name string) (model.Config, error) {
 		m.APIKey = tenon.NewSecret(key)
 	}
 	return m, nil
+}
+
+// KeylessModel returns an entry of models as Model does, without its key: no place of a
+// secret is looked at, and no program started.
+func (c *Config) KeylessModel(name string) model.Config {
+	m := c.Models[name]
+	m.Name = name
+	return m.WithDefaults()
 }
 
 // Agent returns an agent's entry: its limits stand above the global ones, its

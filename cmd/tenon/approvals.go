@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -104,6 +105,11 @@ func (a *app) approve(ctx context.Context, id string, r agent.Ruling) (err error
 	if err != nil {
 		return err
 	}
+	if local, ok := h.(*host.Host); ok && r.Verdict == tenon.Allow && asksModel(p) {
+		if err := a.consentToModels(ctx, local.Config()); err != nil {
+			return err
+		}
+	}
 	won, mine, err := h.Settle(ctx, p.Run, p.Step, r)
 	if err != nil {
 		return err
@@ -128,6 +134,20 @@ func (a *app) approve(ctx context.Context, id string, r agent.Ruling) (err error
 		what = safeLine(p.Reason)
 	}
 	return a.did(map[string]string{"id": p.ID, "run": p.Run, "step": p.Step, "decision": string(r.Verdict)}, "%s: %s\n%s", said, what, next)
+}
+
+// asksModel reports whether a model is asked right here once something is allowed.
+func asksModel(p host.Approval) bool {
+	var requests map[string]struct{ Method string }
+	if p.Live || json.Unmarshal(p.Requests, &requests) != nil {
+		return false // the process that works on the call asks it
+	}
+	for _, r := range requests {
+		if r.Method == agent.MethodSample {
+			return true
+		}
+	}
+	return false
 }
 
 // decidedBefore finds the decision about what an id, RUN/STEP or RUN, has waited

@@ -35,6 +35,13 @@ func (a *app) consent(ctx context.Context, cfg *config.Config) error {
 	return a.consentTo(ctx, cfg, func(w wish) bool { return !strings.HasPrefix(w.path, "registry") })
 }
 
+// consentToModels is consent to what reaches models, and gets their keys.
+func (a *app) consentToModels(ctx context.Context, cfg *config.Config) error {
+	return a.consentTo(ctx, cfg, func(w wish) bool {
+		return strings.HasPrefix(w.path, "models.") || strings.HasPrefix(w.path, "secrets.")
+	})
+}
+
 // consentTo is consent to a part of what a configuration would do.
 func (a *app) consentTo(ctx context.Context, cfg *config.Config, part func(wish) bool) error {
 	if !cfg.Found {

@@ -31,6 +31,7 @@ type opening struct {
 	live    bool           // servers are asked for their tools, whatever is known of them
 	reads   bool           // nothing is written into the store, although connect is set
 	connect bool           // servers will be started: a configuration that was only found needs consent
+	models  bool           // models will be asked, but no servers started: what reaches a model needs consent
 	asks    string         // a question will be asked: where no model is configured, one is looked for
 	agent   string
 	model   string
@@ -86,8 +87,12 @@ func (a *app) hostConfig(ctx context.Context, o opening) (host.Config, error) {
 			return none, err
 		}
 	}
-	if o.connect && !plays {
-		if err := a.consent(ctx, cfg); err != nil {
+	if (o.connect || o.models) && o.replay == "" || o.connect && !plays {
+		agreed := a.consent
+		if !o.connect {
+			agreed = a.consentToModels
+		}
+		if err := agreed(ctx, cfg); err != nil {
 			return none, err
 		}
 		if err := a.askSecrets(ctx, cfg); err != nil {
@@ -106,7 +111,7 @@ func (a *app) hostConfig(ctx context.Context, o opening) (host.Config, error) {
 		o.model = a.findModel(ctx, cfg, o)
 	}
 	return host.Config{Config: cfg, Home: a.home, Model: o.model, Record: o.record, Replay: o.replay, Resumed: o.resumed,
-		LookupEnv: a.lookupEnv, Workflows: o.workflows, Hidden: o.hidden, Version: version().Version, Logger: a.logger(cfg), Brief: !o.lasting, Reading: !o.connect || o.reads, Live: o.live || o.adhoc.given(),
+		LookupEnv: a.lookupEnv, Workflows: o.workflows, Hidden: o.hidden, Version: version().Version, Logger: a.logger(cfg), Brief: !o.lasting, Reading: !o.connect && !o.models || o.reads, Live: o.live || o.adhoc.given(),
 		Attended: a.canAsk() || a.wait || o.lasting, Slow: a.slow}, nil
 }
 

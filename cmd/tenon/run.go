@@ -71,7 +71,7 @@ func (q *asking) check(cmd *cobra.Command) error {
 }
 
 func (q *asking) opening(text string) opening {
-	return opening{connect: !q.noTools, asks: text, agent: q.agent, model: q.model, cassette: q.cassette}
+	return opening{connect: !q.noTools, models: true, asks: text, agent: q.agent, model: q.model, cassette: q.cassette}
 }
 
 // asked is the opening of a question, with the tools of its table, if it has one.

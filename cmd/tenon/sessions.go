@@ -221,7 +221,7 @@ func newSessionsCompact(a *app) *cobra.Command {
 		Example: "  tenon sessions compact\n  tenon sessions compact -1 --model anthropic/claude-haiku-4-5",
 		Args:    args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			h, err := a.desk(cmd.Context(), opening{})
+			h, err := a.desk(cmd.Context(), opening{models: true})
 			if err != nil {
 				return err
 			}
