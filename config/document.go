@@ -18,8 +18,9 @@ type Document struct {
 	// Dir is the folder that relative paths in the file are relative to.
 	Dir string
 
-	d    *decoder
-	root *node
+	d     *decoder
+	root  *node
+	empty bool // there is nothing in the file
 }
 
 // ReadDocument reads the file at a path into out, a pointer to a struct. Errors:
@@ -43,14 +44,15 @@ func ParseDocument(name string, data []byte, dir string, out any) (*Document, er
 	s := &sink{}
 	src := &source{label: name, dir: dir}
 	root := parse(src, data, s)
-	if root == nil {
+	empty := root == nil
+	if empty {
 		root = &node{kind: mapNode, line: 1, col: 1, src: src}
 	}
 	d := &decoder{sink: s, vars: &variables{}, nodes: map[string]*node{}, keyed: map[string]*node{},
 		order: map[string][]string{}, secrets: map[string]SecretSource{}}
 	// The pattern keeps the rules about keys of tenon.yaml away.
 	d.decode(root, place{pattern: "(document)"}, reflect.ValueOf(out).Elem(), field{})
-	doc := &Document{Dir: dir, d: d, root: root}
+	doc := &Document{Dir: dir, d: d, root: root, empty: empty}
 	return doc, doc.Err()
 }
 
@@ -81,9 +83,13 @@ func (d *Document) Err() error {
 }
 
 // ReadSchema reads a file that holds one JSON document, written as JSON or as YAML, such
-// as a JSON Schema. Errors are those of [ReadDocument].
+// as a JSON Schema. Errors are those of [ReadDocument], and code config for a file that
+// holds nothing.
 func ReadSchema(path string) (json.RawMessage, error) {
 	var raw json.RawMessage
-	_, err := ReadDocument(path, &raw)
+	doc, err := ReadDocument(path, &raw)
+	if err == nil && (doc.empty || string(raw) == "null") {
+		return nil, tenon.Errorf(tenon.CodeConfig, "%s holds nothing; {} is the schema that everything fits", path)
+	}
 	return raw, err
 }

@@ -161,6 +161,14 @@ func (o *Options) pick(s *Suite) ([]*Case, error) {
 			return nil, tenon.Errorf(tenon.CodeInvalid, "eval: '%s' is no glob", g)
 		}
 	}
+	for _, c := range cases {
+		if o.Host.Config == nil {
+			break
+		}
+		if _, err := o.Host.Config.Agent(c.Agent); err != nil {
+			return nil, tenon.Errorf(tenon.CodeConfig, "eval: case '%s': %w", c.Name, err)
+		}
+	}
 	if len(cases) == 0 {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "eval: no case fits %s", strings.Join(o.Cases, ", "))
 	}

@@ -107,7 +107,7 @@ type Expect struct {
 	// The answer.
 	Answer Answer `yaml:"answer"`
 	// How the run ends: a stop reason such as stop or limit_turns.
-	StopReason string `yaml:"stop_reason" default:"stop"`
+	StopReason string `yaml:"stop_reason" enum:"stop,max_tokens,context_full,content_filter,bad_call,error,cancelled,limit_turns,limit_tool_calls,limit_tokens,limit_cost,limit_time" default:"stop"`
 	// Bounds of what the run may use; 0: none.
 	MaxTurns  int           `yaml:"max_turns" min:"0"`
 	MaxTokens int           `yaml:"max_tokens" min:"0"`

@@ -2,8 +2,10 @@ package host
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"mime"
 	"net/http"
 	"os"
@@ -45,7 +47,7 @@ func FileParts(paths []string) ([]tenon.Part, error) {
 func filePart(path string, most int64) (tenon.Part, int64, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return tenon.Part{}, 0, tenon.Errorf(tenon.CodeNotFound, "file %w", err)
+		return tenon.Part{}, 0, tenon.Errorf(tenon.CodeNotFound, "file %s: %w", path, reasonOf(err))
 	}
 	defer f.Close()
 	st, err := f.Stat()
@@ -56,7 +58,7 @@ func filePart(path string, most int64) (tenon.Part, int64, error) {
 	name := filepath.Base(path)
 	switch {
 	case err != nil:
-		return tenon.Part{}, 0, tenon.Errorf(tenon.CodeNotFound, "file %w", err)
+		return tenon.Part{}, 0, tenon.Errorf(tenon.CodeNotFound, "file %s: %w", path, reasonOf(err))
 	case int64(len(data)) > most:
 		return tenon.Part{}, 0, tenon.Errorf(tenon.CodeTooLarge, "the files of the question have more than %d MiB in all with %s", maxFile>>20, path)
 	case len(data) == 0:
@@ -64,6 +66,14 @@ func filePart(path string, most int64) (tenon.Part, int64, error) {
 	}
 	part, err := FilePart(name, data)
 	return part, int64(len(data)), err
+}
+
+// reasonOf is what is wrong with a file, without its name and the system call's.
+func reasonOf(err error) error {
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
 }
 
 // FilePart makes a part of a question of what a file holds, as [FileParts] does. Errors:

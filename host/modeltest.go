@@ -33,7 +33,7 @@ type ModelInfo struct {
 	Model    string       `json:"model,omitempty"`
 	API      string       `json:"api,omitempty"`      // the wire format
 	BaseURL  string       `json:"base_url,omitempty"` // where it is not the provider's own
-	Takes    []string     `json:"takes"`              // tools, images, audio
+	Takes    []string     `json:"takes"`              // tools, images, audio, documents
 	Price    *model.Price `json:"price"`              // US dollars per million tokens; nil: none is known
 }
 
@@ -100,6 +100,9 @@ func describe(name, from, where string, c model.Config, prices *model.Prices) Mo
 		}
 		if q.Audio {
 			info.Takes = append(info.Takes, "audio")
+		}
+		if q.Documents {
+			info.Takes = append(info.Takes, "documents")
 		}
 	}
 	if price, ok := prices.For(c); ok {

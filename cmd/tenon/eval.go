@@ -83,6 +83,15 @@ func (a *app) eval(ctx context.Context, q *evalFlags, file string) error {
 	if err != nil {
 		return err
 	}
+	if q.junit != "" { // better now than behind all the attempts
+		f, err := os.OpenFile(q.junit, os.O_CREATE|os.O_WRONLY, 0o666)
+		if err == nil {
+			err = f.Close()
+		}
+		if err != nil {
+			return tenon.Errorf(tenon.CodeInvalid, "--junit: %w", err)
+		}
+	}
 	o := eval.Options{Host: cfg, Model: q.model, Repeat: q.repeat, Concurrency: q.concurrency, Cases: q.cases,
 		Record: q.record, Replay: q.replay, Yes: q.yes, Keep: q.keep, Each: a.attemptEnded}
 	r, err := eval.Run(ctx, suite, o)

@@ -251,7 +251,7 @@ func (f *follower) answered(e tenon.Event) error {
 	if f.json {
 		if r.Misfit != "" {
 			f.settle()
-			f.a.note("● the answer does not fit the schema: %s", r.Misfit)
+			f.a.note("● the answer does not fit the schema: %s", strings.TrimPrefix(r.Misfit, "it does not fit the schema: "))
 		}
 		return f.json1(r.Output)
 	}
