@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
 // Price is models.NAME.price: what a model's tokens cost, in US dollars per
@@ -151,11 +153,17 @@ func ParsePrices(data []byte) (*Prices, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&f); err != nil {
-		var at *json.SyntaxError
-		if errors.As(err, &at) {
-			return nil, tenon.Errorf(tenon.CodeConfig, "line %d: not JSON: %w", 1+bytes.Count(data[:min(int(at.Offset), len(data))], []byte("\n")), err)
+		return nil, priceFileError(data, d.InputOffset(), err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, priceFileError(data, d.InputOffset(), errors.New("there is more behind the table"))
+	}
+	seen := map[string]bool{}
+	for name := range rawjson.Fields(rawjson.Field(data, "models")) {
+		if seen[string(name)] {
+			return nil, tenon.Errorf(tenon.CodeConfig, "models.%s: it is there twice", name)
 		}
-		return nil, tenon.Errorf(tenon.CodeConfig, "not a table of prices: %w", err)
+		seen[string(name)] = true
 	}
 	for name, p := range f.Models {
 		if !strings.Contains(name, "/") {
@@ -166,6 +174,24 @@ func ParsePrices(data []byte) (*Prices, error) {
 		}
 	}
 	return &Prices{AsOf: f.AsOf, Sources: f.Sources, Models: f.Models}, nil
+}
+
+// priceFileError says what is wrong with a file of prices, and in which line of it.
+func priceFileError(data []byte, offset int64, err error) error {
+	line := func(offset int64) int {
+		return 1 + bytes.Count(data[:max(0, min(int(offset), len(data)))], []byte("\n"))
+	}
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return tenon.Errorf(tenon.CodeConfig, "line %d: not a table of prices: it ends too early", line(int64(len(data))))
+	case errors.As(err, &syntax):
+		return tenon.Errorf(tenon.CodeConfig, "line %d: not JSON: %w", line(syntax.Offset), err)
+	case errors.As(err, &kind):
+		return tenon.Errorf(tenon.CodeConfig, "line %d: not a table of prices: %s is of the wrong kind (%s)", line(kind.Offset), cmp.Or(kind.Field, "the whole"), kind.Value)
+	}
+	return tenon.Errorf(tenon.CodeConfig, "line %d: not a table of prices: %s", line(offset), strings.TrimPrefix(err.Error(), "json: "))
 }
 
 // Price returns the price of "provider/model"; false where none is known. A

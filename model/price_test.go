@@ -94,7 +94,9 @@ func TestPriceFilesThatAreWrong(t *testing.T) {
 		`{"models":{"a/b":{"inptu":1}}}`:           "unknown field",
 		`{"models":{"a/b":{"input":-1}}}`:          "negative",
 		`{"models":{"a/b":{"above":{"input":1}}}}`: "above.tokens",
-		`[]`: "not a table", ``: "not a table",
+		`[]`: "the whole is of the wrong kind (array)", ``: "ends too early", `{"models":{`: "ends too early", `{} x`: "line 1",
+		"{}\n{}": "line 2: not a table of prices: there is more", "{\n\"models\":\n{\"a/b\":{\"input\":\"1\"}}}": "line 3: not a table of prices: models.input is of the wrong kind (string)",
+		`{"models":{"a/b":{"input":1},"a/b":{"input":2}}}`: "models.a/b: it is there twice",
 	} {
 		_, err := model.ParsePrices([]byte(text))
 		if tenon.ErrorCode(err) != tenon.CodeConfig || !strings.Contains(err.Error(), want) {

@@ -58,6 +58,11 @@ func (c *cassette) check(cmd *cobra.Command) error {
 	if c.record != "" && c.replay != "" {
 		return usage(cmd, "--record and --replay exclude each other")
 	}
+	for _, name := range []string{"record", "replay"} {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
+			return usage(cmd, "--%s is empty", name) // a variable that is not set must not lead to a live model
+		}
+	}
 	return nil
 }
 
