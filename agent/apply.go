@@ -61,6 +61,7 @@ func (s *State) applyModel(e tenon.Event) error {
 		s.calls = append(s.calls, c)
 	}
 	s.count += len(calls)
+	s.hasCalled = s.hasCalled || len(calls) > 0
 	s.made += len(calls)
 	switch {
 	case s.final != "":

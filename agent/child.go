@@ -174,7 +174,7 @@ func (s *State) takeOver() {
 	s.handoff = nil
 	s.handedTo = h.Agent
 	s.spec.Agent, s.spec.Model, s.spec.System, s.spec.Tools, s.spec.ToolChoice = h.Agent, h.Model, h.System, h.Tools, h.ToolChoice
-	s.spec.React, s.state, s.found = h.React, h.State, nil
+	s.spec.React, s.state, s.found, s.hasCalled = h.React, h.State, nil, false
 }
 
 // HandedOver is the agent that the conversation was last handed over to in this run

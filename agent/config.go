@@ -56,7 +56,7 @@ type Config struct {
 	State string `yaml:"state" default:"undefined"`
 	// Agents that this one can hand the conversation over to; each is a tool transfer_to_NAME.
 	Handoffs []string `yaml:"handoffs" default:"[]"`
-	// auto: the model decides; any: it must call a tool; none: it must not; else the exposed name of the tool that it must call.
+	// auto: the model decides; any: it must call a tool; none: it must not, and a call is refused; else the exposed name of the tool that it must call. After the first call the model decides.
 	ToolChoice string `yaml:"tool_choice" default:"auto"`
 	// Limits of this agent; stands above the global `limits`.
 	Limits Limits `yaml:"limits"`

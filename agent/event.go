@@ -56,6 +56,9 @@ type DecideCommand struct {
 	// go on although they have not: what is used is counted and never refused.
 	Budgets Budgets `json:"budgets,omitzero"`
 	Beyond  bool    `json:"beyond,omitempty"`
+	// NoCalls says that the model was not to call any tool: its tool choice is none, which
+	// not every server of models obeys.
+	NoCalls bool `json:"no_calls,omitempty"`
 	// Propose has the call journaled as proposed first; no model did.
 	Propose bool `json:"propose,omitempty"`
 	// Admit asks, in place of all else, when a call that was let through has its turn.

@@ -63,7 +63,7 @@ func (s *State) Prompt() *Prompt {
 		System:     s.spec.System,
 		Messages:   messages,
 		View:       s.View(),
-		ToolChoice: s.spec.ToolChoice,
+		ToolChoice: s.toolChoice(),
 		Output:     s.spec.Output,
 		React:      s.spec.React,
 		Budgets:    s.spec.Budgets,
@@ -74,6 +74,20 @@ func (s *State) Prompt() *Prompt {
 		p.Deadline = s.started.Add(s.spec.Timeout)
 	}
 	return p
+}
+
+// toolChoice is what the model is told now: who has to call a tool has done so with the
+// first call, or would never come to an answer.
+func (s *State) toolChoice() string {
+	switch c := s.spec.ToolChoice; c {
+	case "", ToolChoiceAuto, ToolChoiceNone:
+		return c
+	default:
+		if s.hasCalled {
+			return ToolChoiceAuto
+		}
+		return c
+	}
 }
 
 // nextCalls names what the open calls of this turn need: a decision, a person,
@@ -95,7 +109,7 @@ func (s *State) nextCalls() []tenon.Command {
 		case proposed:
 			cmds = append(cmds, tenon.Command{Step: c.step, Kind: CommandDecide, Idempotent: true,
 				Data: mustJSON(DecideCommand{Call: *c.tool, View: s.View(), Grant: s.spec.Grant, Grants: s.grants,
-					Budgets: s.spec.Budgets, Beyond: s.beyond})})
+					Budgets: s.spec.Budgets, Beyond: s.beyond, NoCalls: s.spec.ToolChoice == ToolChoiceNone})})
 		case waiting, asking:
 			cmds = append(cmds, tenon.Command{Step: c.step, Kind: tenon.CommandWait, After: c.decision.Expires, Data: mustJSON(c.asking())})
 		case delegated: // what the child waits for has an end of its own

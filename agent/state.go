@@ -146,6 +146,7 @@ type State struct {
 	queued    int      // the turn whose model call waits for the budgets
 	count     int      // tool calls proposed
 	made      int      // of those, since the limits began anew
+	hasCalled bool     // the agent has called a tool in this run, as its tool choice may want
 	known     int      // tokens of the first knownAt messages, as the model counted
 	knownAt   int
 	perToken  int              // thousandths of a byte that a token stands for, learned; 0: not yet

@@ -67,6 +67,10 @@ func (h *Host) decideCall(ctx context.Context, a engine.Attempt, c *agent.Decide
 		d.Verdict, d.By, d.Reason = tenon.Deny, agent.ByCatalog, err.Error()
 		return d, nil
 	}
+	if c.NoCalls {
+		d.Verdict, d.By, d.Reason = tenon.Deny, agent.ByPolicy, "no tool is to be called here (tool_choice: none); answer without one"
+		return d, nil
+	}
 	o := h.law().rules.Judge(h.facts(a.Row, c.State, t, d.Arguments))
 	d.Verdict, d.By, d.Reason, d.Idempotent, d.Timeout = o.Verdict, agent.ByPolicy, o.Reason, o.Idempotent, o.Timeout
 	d.Expires, d.MaxCalls, d.MaxSession = o.Expires, o.MaxRun, o.MaxSession
