@@ -29,7 +29,8 @@ type Approval struct {
 	Principal tenon.Principal `json:"-"` // whose run it is
 }
 
-// Approvals returns what waits for a person, oldest first.
+// Approvals returns what waits for a person, oldest first. What has waited as long as it
+// may is not in it: nobody can answer it any more, although its run may not know yet.
 func (h *Host) Approvals(ctx context.Context) ([]Approval, error) {
 	list := []Approval{}
 	for _, state := range []tenon.RunState{tenon.RunInputRequired, tenon.RunWorking} {
@@ -43,7 +44,7 @@ func (h *Host) Approvals(ctx context.Context) ([]Approval, error) {
 				if err != nil {
 					return nil, err
 				}
-				if a.Kind != agent.AskChild { // the run that was called stands in the list itself
+				if a.Kind != agent.AskChild && !h.expired(a) { // the run that was called stands in the list itself
 					list = append(list, a)
 				}
 			}
@@ -52,6 +53,9 @@ func (h *Host) Approvals(ctx context.Context) ([]Approval, error) {
 	slices.SortFunc(list, func(a, b Approval) int { return strings.Compare(a.ID, b.ID) })
 	return list, nil
 }
+
+// expired reports whether the time is up in which a question could be answered.
+func (h *Host) expired(a Approval) bool { return !a.Expires.IsZero() && !h.now().Before(a.Expires) }
 
 func approvalOf(run tenon.Run, w tenon.Waiting) (Approval, error) {
 	a := Approval{ID: run.ID + "/" + w.Step, Run: run.ID, Step: w.Step, Session: run.Session, Title: run.Title, Expires: w.Expires, Principal: principalOf(run)}
@@ -62,7 +66,7 @@ func approvalOf(run tenon.Run, w tenon.Waiting) (Approval, error) {
 }
 
 // Awaited returns what a run waits for, and in its place where that is a run that it
-// called, what that one waits for.
+// called, what that one waits for; like Approvals nothing that has expired.
 func (h *Host) Awaited(ctx context.Context, run string) ([]Approval, error) {
 	row, err := h.store.Run(ctx, run)
 	if err != nil {
@@ -75,7 +79,9 @@ func (h *Host) Awaited(ctx context.Context, run string) ([]Approval, error) {
 			return nil, err
 		}
 		if a.Kind != agent.AskChild {
-			list = append(list, a)
+			if !h.expired(a) {
+				list = append(list, a)
+			}
 			continue
 		}
 		more, err := h.Awaited(ctx, a.Asking.Run)

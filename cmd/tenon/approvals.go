@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -150,18 +151,30 @@ func asksModel(p host.Approval) bool {
 	return false
 }
 
-// decidedBefore finds the decision about what an id, RUN/STEP or RUN, has waited
-// for.
+// decidedBefore finds what became of the question that an id, RUN/STEP or RUN, has
+// waited for. Runs that others called, and questions, have slashes in their ids.
 func decidedBefore(ctx context.Context, h desk, id string) (tenon.Event, bool) {
-	run, step, whole := strings.Cut(id, "/")
-	events, err := h.Journal(ctx, run, 0)
-	if err != nil {
-		return tenon.Event{}, false
-	}
-	for _, e := range slices.Backward(events) {
-		if (e.Kind == agent.EventDecision || e.Kind == agent.EventAnswer) && (!whole || e.Step == step) {
-			return e, true
+	for end := len(id); end > 0; end = strings.LastIndexByte(id[:end], '/') {
+		run, step := id[:end], strings.TrimPrefix(id[end:], "/")
+		row, err := h.RunRow(ctx, run)
+		if err != nil || row.ID != run {
+			continue
 		}
+		events, err := h.Journal(ctx, run, 0)
+		if err != nil {
+			return tenon.Event{}, false
+		}
+		for _, w := range row.Waiting { // whose time is up, which nobody has noted yet
+			if !w.Expires.IsZero() && !time.Now().Before(w.Expires) {
+				events = append(events, tenon.Event{Step: w.Step, Kind: tenon.EventExpired, Time: w.Expires})
+			}
+		}
+		for _, e := range slices.Backward(events) {
+			if (e.Kind == agent.EventDecision || e.Kind == agent.EventAnswer || e.Kind == tenon.EventExpired) && (step == "" || e.Step == step) {
+				return e, true
+			}
+		}
+		return tenon.Event{}, false
 	}
 	return tenon.Event{}, false
 }

@@ -81,6 +81,10 @@ func (a *app) showRun(run tenon.Run, r agent.Report, steps []agent.StepRecord, b
 	b.WriteByte('\n')
 	a.steps(&b, steps, r.ToolCalls, bars)
 	for _, w := range r.Waiting {
+		if !w.Expires.IsZero() && !time.Now().Before(w.Expires) {
+			fmt.Fprintf(&b, "%s\n", safeLine("waited for a decision until "+a.when(w.Expires)+"; the run goes on without it: "+a.again("runs resume", run.ID)))
+			continue
+		}
 		fmt.Fprintf(&b, "%s\n", safeLine("waits for a decision: "+a.again("approvals allow", run.ID+"/"+w.Step)))
 	}
 	switch {

@@ -1,0 +1,68 @@
+package host_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
+)
+
+// TestExpiredIsNotListed: what nobody can answer any more is not shown as waiting, before
+// anybody has taken its run up; who answers it all the same is told, and the run goes on.
+func TestExpiredIsNotListed(t *testing.T) {
+	c := &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	cfg := &config.Config{}
+	cfg.Policy.Defaults.Expires = time.Hour
+	m := answering(func(req *tenon.Request) (*tenon.Response, error) {
+		if req.Messages[len(req.Messages)-1].Role == tenon.RoleTool {
+			return says("nobody was there"), nil
+		}
+		return calls("sell {}"), nil
+	})
+	s := &shop{}
+	h, err := host.Open(t.Context(), host.Config{Config: cfg, Home: t.TempDir(), Clock: c,
+		Model: "m", Models: map[string]tenon.Model{"m": m}, Toolsets: map[string]tenon.Toolset{"shop": s}, LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	r, _ := ask(t, h, host.Question{Text: "q"})
+	count := func() (all, own int) {
+		t.Helper()
+		list, err := h.Approvals(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		awaited, err := h.Awaited(t.Context(), r.Run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list), len(awaited)
+	}
+	c.now = c.now.Add(time.Hour - time.Second)
+	if all, own := count(); all != 1 || own != 1 {
+		t.Fatalf("a second before its time %d questions are listed, %d of the run", all, own)
+	}
+	c.now = c.now.Add(time.Second)
+	if all, own := count(); all != 0 || own != 0 {
+		t.Errorf("when its time is up %d questions are listed, %d of the run", all, own)
+	}
+	won, mine, err := h.Settle(t.Context(), r.Run, "1.0", agent.Ruling{Verdict: tenon.Allow, By: "late"})
+	if err != nil || mine || won.Kind != tenon.EventExpired {
+		t.Errorf("who is late: %v, %t, %v", won.Kind, mine, err)
+	}
+	if err := h.Resume(t.Context(), r.Run); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range h.Events(t.Context(), r.Run, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if row, err := h.RunRow(t.Context(), r.Run); err != nil || row.State != tenon.RunCompleted || s.sold.Load() != 0 {
+		t.Errorf("the run is %s, sold %d, %v", row.State, s.sold.Load(), err)
+	}
+}
