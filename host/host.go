@@ -343,6 +343,16 @@ func (h *Host) storePath() (string, error) {
 	return filepath.Join(tmp, storeFile), nil
 }
 
+// Stored reports whether there is a store where a host of this config would have its.
+func Stored(c Config) bool {
+	if c.Store != nil {
+		return true
+	}
+	path, _ := c.storePath()
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular()
+}
+
 // storePath is where the store should lie. Users says that this is in the user's
 // state folder, if there is one.
 func (c Config) storePath() (path string, users bool) {

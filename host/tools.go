@@ -88,6 +88,32 @@ func (h *Host) Tools(ctx context.Context, names ...string) (*catalog.Snapshot, [
 	return snapshot, problems, nil
 }
 
+// KnownTools is the snapshot of the tools that are known without asking a server:
+// those that were listed before, and those that need none. It starts nothing and writes
+// nothing down.
+func (h *Host) KnownTools(ctx context.Context) *catalog.Snapshot {
+	sets, sources := h.offerers()
+	var shelves []*catalog.Shelf
+	for _, name := range slices.Sorted(maps.Keys(sets)) {
+		var tools []tenon.Tool
+		var err error
+		s, connects := h.Servers()[name]
+		switch {
+		case isOwn(name) || slices.Contains(h.cfg.Hidden, name):
+			continue
+		case connects:
+			tools, _ = s.Remembered()
+		default:
+			tools, err = sets[name].Tools(ctx)
+		}
+		if err == nil && len(tools) > 0 {
+			shelves = append(shelves, h.shelf(name, sources[name], tools, nil))
+		}
+	}
+	snapshot, _ := h.merged(shelves)
+	return snapshot
+}
+
 // shelved is what was shaped last, kept so that only what has changed is shaped
 // again: the tools of one server, and the snapshot of all.
 type shelved struct {

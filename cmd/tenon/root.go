@@ -223,6 +223,9 @@ func newRoot(a *app, args []string) *cobra.Command {
 			c.Args, c.RunE = cobra.ArbitraryArgs, noVerb
 		}
 	}
+	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		a.offerIDs(root)
+	}
 	return root
 }
 

@@ -1,0 +1,39 @@
+package host_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// TestKnownToolsStartNothing: tools that need no server are known, those of one that was
+// never listed are not, and it is not started to find out.
+func TestKnownToolsStartNothing(t *testing.T) {
+	cfg := &config.Config{Servers: map[string]servers.Config{"never": {Command: "/nonexistent/server"}}}
+	h, err := host.Open(t.Context(), host.Config{Config: cfg, Home: t.TempDir(), Toolsets: map[string]tenon.Toolset{"own": knownTools{}},
+		LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if tools := h.KnownTools(t.Context()).Tools(); len(tools) != 1 || tools[0].Name != "here" {
+		t.Errorf("%v", tools)
+	}
+	if s := h.Servers()["never"].Status(); s.Error != nil || s.Starts != 0 {
+		t.Errorf("the server was tried: %+v", s)
+	}
+}
+
+type knownTools struct{}
+
+func (knownTools) Tools(context.Context) ([]tenon.Tool, error) {
+	return []tenon.Tool{{Server: "own", Remote: "here"}}, nil
+}
+
+func (knownTools) Call(context.Context, tenon.Call) (*tenon.Result, error) {
+	return &tenon.Result{Content: []tenon.Content{tenon.Text("x")}}, nil
+}
