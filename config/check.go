@@ -157,6 +157,11 @@ func (k *checker) server(p, name string, s servers.Config) {
 			k.command(p+".command", []string{s.Command})
 		}
 		k.files(p, name, s)
+		k.noNUL(p+".command", s.Command)
+		k.noNUL(p+".cwd", s.Cwd)
+		for i, arg := range s.Args {
+			k.noNUL(index(p+".args", i), arg)
+		}
 		if s.Encoding != "" && !servers.IsEncoding(s.Encoding) {
 			k.bad(p+".encoding", "some are utf-8, latin-1, utf-16le, windows-1252, shift_jis", "'%s' is not the label of a character encoding", s.Encoding)
 		}
@@ -176,21 +181,12 @@ func (k *checker) server(p, name string, s servers.Config) {
 		}
 	}
 	k.callers(p, transport, s)
-	for key, on := range map[string]bool{"prompts_as_tools": s.PromptsAsTools, "resources_as_tools": s.ResourcesAsTools} {
-		if on && !s.LoadsTools() {
-			k.add(k.keyed[p+"."+key], p+"."+key, fmt.Sprintf("'%s' has no effect with load_tools: false", key), "leave the server's own tools out with include: ['prompt:*', 'resources:*']")
-		}
-	}
-	if s.PromptsAsTools && !s.LoadsPrompts() {
-		k.add(k.keyed[p+".prompts_as_tools"], p+".prompts_as_tools", "'prompts_as_tools' has no effect with load_prompts: false", "")
-	}
-	if s.Share && s.Lifecycle == servers.LifecyclePerCall {
-		k.add(k.keyed[p+".share"], p+".share", "'share' has no effect with lifecycle per_call", "each call has a connection of its own")
-	}
+	k.inert(p, transport, s)
 	for _, v := range k.order[p+".env"] {
 		if strings.ContainsAny(v, "=\x00") || v == "" {
 			k.bad(p+".env."+v, "", "not the name of a variable")
 		}
+		k.noNUL(p+".env."+v, s.Env[v])
 		k.literal(p+".env."+v, s.Env[v])
 	}
 }

@@ -77,9 +77,12 @@ func put(list *[]Error, n *node, path, message, hint string) {
 	if len(*list) >= maxKept {
 		return
 	}
-	*list = append(*list, Error{File: n.src.label, Line: max(n.line, 1), Col: max(n.col, 1), Path: path,
-		Message: message, Hint: hint, order: n.src.order})
+	*list = append(*list, Error{File: n.src.label, Line: max(n.line, 1), Col: max(n.col, 1), Path: flat.Replace(path),
+		Message: flat.Replace(message), Hint: hint, order: n.src.order})
 }
+
+// flat keeps what a file says from looking like another error, or like none.
+var flat = strings.NewReplacer("\n", `\n`, "\r", `\r`)
 
 func sorted(list []Error) []Error {
 	slices.SortStableFunc(list, func(a, b Error) int {

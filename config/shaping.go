@@ -32,6 +32,8 @@ func (k *checker) shaping(p string, s servers.Config) {
 	}
 	if a := s.Naming.Allow; strings.Trim(a, nameCharacters) != "" {
 		k.bad(p+".naming.allow", "characters: A-Z a-z 0-9 _ -", "providers refuse names with '%s'", strings.Trim(a, nameCharacters))
+	} else if r := reversed(a); r != "" {
+		k.bad(p+".naming.allow", "write it the other way round", "'%s' is a range without characters", r)
 	}
 	k.options(p+".provider_options", s.ProviderOptions)
 	for i, t := range s.Transform {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers/oauth"
 	"github.com/tenonhq/tenon/transport"
@@ -334,6 +335,9 @@ func (c Config) InferTransport() string {
 
 // IsEncoding reports whether a label is one that `encoding` may have.
 func IsEncoding(label string) bool { return transport.IsEncoding(label) }
+
+// IsLegacy reports whether a revision of the protocol is one that begins with initialize.
+func IsLegacy(protocol string) bool { return mcp.IsLegacy(protocol) }
 
 // IsEnabled reports whether the entry is in use.
 func (c Config) IsEnabled() bool { return c.Enabled == nil || *c.Enabled }
