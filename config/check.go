@@ -306,11 +306,17 @@ func (k *checker) registry(r Registry) {
 		return
 	}
 	u, err := url.Parse(r.URL)
-	switch {
-	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		k.bad("registry.url", "", "'url' must begin with https:// or http://")
-	case u.Scheme == "http" && !local(u.Hostname()):
-		k.graded(k.c.Policy.URLs.RequireHTTPS, "registry.url", "", "'url' must use https:// (or http:// for localhost)")
+		return
+	}
+	k.encrypted("registry.url", "url", u)
+}
+
+// encrypted tells of an address that others could listen to, as the policy has it.
+func (k *checker) encrypted(path, key string, u *url.URL) {
+	if u.Scheme == "http" && !local(u.Hostname()) {
+		k.graded(k.c.Policy.URLs.RequireHTTPS, path, "", "'%s' must use https:// (or http:// for localhost)", key)
 	}
 }
 
@@ -477,8 +483,13 @@ func (k *checker) model(p, name string, m model.Config) {
 		k.bad(at, "", "%s", message)
 		return
 	}
-	if u, err := url.Parse(m.BaseURL); err == nil && u.Scheme == "http" && !local(u.Hostname()) && k.has(p+".api_key") {
-		k.graded(k.c.Policy.URLs.RequireHTTPS, p+".base_url", "", "'base_url' must use https:// (or http:// for localhost): a credential would go over it unencrypted")
+	u, err := url.Parse(m.BaseURL)
+	switch grade := k.c.Policy.URLs.RequireHTTPS; {
+	case err != nil || u.Scheme != "http" || local(u.Hostname()):
+	case k.has(p + ".api_key"):
+		k.graded(grade, p+".base_url", "", "'base_url' must use https:// (or http:// for localhost): a credential would go over it unencrypted")
+	case grade == "error": // a model on one's own network is no cause for a warning
+		k.encrypted(p+".base_url", "base_url", u)
 	}
 }
 

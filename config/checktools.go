@@ -66,6 +66,7 @@ func (k *checker) request(p string, r catalog.Request) {
 			k.bad(p+".url", "such as https://example.com/search?q={{ args.q }}", "%s", err)
 		} else if u, err := url.Parse(fixed); err == nil {
 			k.public(p+".url", u)
+			k.encrypted(p+".url", "url", u)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {

@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -85,6 +86,13 @@ func (c *conversion) validate() {
 	d.decode(root, place{}, reflect.ValueOf(cfg).Elem(), field{})
 	(&checker{decoder: d, c: cfg, root: root}).run()
 	c.errs = append(c.errs, s.errs...)
+	for p, n := range d.late { // the file that it is written into may have them
+		for _, m := range secretVariable.FindAllStringSubmatch(n.val, -1) {
+			if _, ok := cfg.Secrets[m[1]]; !ok {
+				c.warn(n, p, fmt.Sprintf("nothing in the file says where '%s' is read", m[1]), "name it under secrets")
+			}
+		}
+	}
 }
 
 // YAML returns the file as text.

@@ -149,6 +149,8 @@ func (k *checker) serve() {
 	if o := k.c.Telemetry.OTLP; o != "" {
 		if u, err := url.Parse(o); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			k.bad("telemetry.otlp", "such as http://127.0.0.1:4318", "not the address of a collector")
+		} else {
+			k.encrypted("telemetry.otlp", "otlp", u)
 		}
 	}
 	if k.has("serve.agent") && !slices.Contains(k.order["agents"], s.Agent) && (s.Agent != "default" || len(k.order["agents"]) > 0) {

@@ -156,9 +156,13 @@ func (a *app) load(ctx context.Context, own *adhoc) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	var all []string
 	for _, w := range cfg.Warnings {
-		a.note("%s", w.Error())
+		if all = append(all, w.Error()); !slices.Contains(a.warned, w.Error()) {
+			a.note("%s", w.Error())
+		}
 	}
+	a.warned = all
 	return cfg, nil
 }
 

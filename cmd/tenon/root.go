@@ -45,6 +45,7 @@ type app struct {
 	wait      bool                 // follow runs until somebody elsewhere has answered
 	collector *telemetry.Collector // nil: nothing is counted
 	serving   bool                 // serve: the log is what there is to see
+	warned    []string             // what the configuration, as it was read last, is warned of
 
 	inTTY, outTTY, errTTY bool
 	outColor, errColor    bool
