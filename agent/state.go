@@ -63,6 +63,9 @@ type Spec struct {
 	// Brought are the servers for which the caller brought credentials of its own, which
 	// are no part of a journal.
 	Brought []string `json:"own_credentials,omitempty"`
+	// Asked tells what was asked under an idempotency key from other questions; empty:
+	// there was no key.
+	Asked string `json:"asked,omitempty"`
 }
 
 // Sampling is how the model writes its answers, where a question says so itself. A

@@ -25,6 +25,7 @@ func (h *Host) StartOnce(ctx context.Context, key string, q Question) (run tenon
 		run, problems, err = h.Start(ctx, q)
 		return run, problems, false, err
 	}
+	q.asked = q.digest()
 	sum := sha256.Sum256([]byte(key))
 	digest := hex.EncodeToString(sum[:])
 	release, err := h.alone(ctx, "key/"+digest)
@@ -37,7 +38,7 @@ func (h *Host) StartOnce(ctx context.Context, key string, q Question) (run tenon
 	case err != nil:
 		return tenon.Run{}, nil, false, err
 	case run.ID != "":
-		return run, nil, true, h.sameQuestion(ctx, run.ID, q.Text)
+		return run, nil, true, h.sameQuestion(ctx, run.ID, q)
 	}
 	run, problems, err = h.Start(ctx, q)
 	return run, problems, false, err
@@ -101,15 +102,23 @@ func (h *Host) writeKey(ctx context.Context, id, session string) (store.Signal, 
 	return g, h.store.SettleSignal(ctx, id, head.Seq) // it is for nobody's inbox
 }
 
+// digest tells questions apart. What files and tables hold is no part of it: what is read
+// of a server for a question need not be the same the second time.
+func (q *Question) digest() string {
+	sum := sha256.Sum256(encode([]any{q.Text, q.Agent, q.Session, q.Fork, q.Model, q.NoTools, len(q.Files), q.Output, len(q.History), q.ToolChoice,
+		q.MaxTurns, q.Groups, q.State, q.Mode, q.System, q.Sampling, len(q.Data), q.Grant}))
+	return hex.EncodeToString(sum[:16])
+}
+
 // sameQuestion refuses a key that was used for another question.
-func (h *Host) sameQuestion(ctx context.Context, run, text string) error {
+func (h *Host) sameQuestion(ctx context.Context, run string, q Question) error {
 	events, err := h.store.Events(ctx, run, 0, 1)
 	if err != nil {
 		return err
 	}
 	var spec engine.Spec
 	var s agent.Spec
-	if len(events) == 1 && json.Unmarshal(events[0].Data, &spec) == nil && json.Unmarshal(spec.Data, &s) == nil && s.Question == text {
+	if len(events) == 1 && json.Unmarshal(events[0].Data, &spec) == nil && json.Unmarshal(spec.Data, &s) == nil && s.Question == q.Text && (s.Asked == "" || s.Asked == q.asked) {
 		return nil
 	}
 	return tenon.Errorf(tenon.CodeConflict, "the key was used for another question, which led to run %s; use a new key", run)

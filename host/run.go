@@ -51,6 +51,7 @@ type Question struct {
 	// Credentials are what the caller has of its own at servers; see [Host.Accept].
 	Credentials Credentials
 
+	asked          string // digest of what was asked under a key
 	id, newSession string // of the run and of a session that it begins; empty: new ones
 	called         bool   // by another agent: servers that are hidden are there for it
 }
@@ -109,7 +110,7 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 	if err != nil {
 		return tenon.Run{}, problems, err
 	}
-	run.Model, spec.Brought = spec.Model, q.Credentials.servers()
+	run.Model, spec.Brought, spec.Asked = spec.Model, q.Credentials.servers(), q.asked
 	begin := engine.Spec{Run: run, Fresh: true}
 	if err := h.giveData(ctx, q, a, snapshot, &spec, &begin); err != nil {
 		return tenon.Run{}, problems, err

@@ -2,12 +2,14 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,7 +47,7 @@ func (c *call) sendTagged(status int, kind string, b []byte, tag string) {
 	h.Set("Content-Type", kind)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
-	if status == http.StatusOK && c.req.Method == http.MethodGet {
+	if status == http.StatusOK && (c.req.Method == http.MethodGet || c.req.Method == http.MethodHead) {
 		if tag == "" {
 			tag = tagOf(b)
 		}
@@ -86,12 +88,37 @@ func (c *call) decode(v any, optional bool) error {
 		d.DisallowUnknownFields() // clients of other APIs send what theirs has
 	}
 	if err := d.Decode(v); err != nil {
-		return tenon.Errorf(tenon.CodeInvalid, "the body is not what is taken here: %s", strings.TrimPrefix(err.Error(), "json: "))
+		return tenon.Errorf(tenon.CodeInvalid, "the body is not what is taken here: %s", misfit(err))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return tenon.Errorf(tenon.CodeInvalid, "the body holds more than one JSON value")
 	}
 	return nil
+}
+
+// misfit says what of a body does not fit, in the words of JSON.
+func misfit(err error) string {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return strings.TrimPrefix(err.Error(), "json: ")
+	}
+	want := "an object"
+	switch wrong.Type.Kind() {
+	case reflect.String:
+		want = "a text"
+	case reflect.Bool:
+		want = "true or false"
+	case reflect.Slice, reflect.Array:
+		if want = "a list"; wrong.Type.Elem().Kind() == reflect.Uint8 {
+			want = "a text in base64"
+		}
+	case reflect.Int, reflect.Int64, reflect.Uint64:
+		want = "a whole number"
+	case reflect.Float64:
+		want = "a number"
+	}
+	what := cmp.Or(wrong.Field, "it")
+	return what + " must be " + want + ", not " + wrong.Value
 }
 
 // list is a page of a list. Next, if set, is the cursor of the page after it.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -132,15 +133,32 @@ func build(h *host.Host, cfg Config, table []route) http.Handler {
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
-		c := &call{api: a, w: w, req: req, route: pageRoute}
-		if !a.page(req) {
-			c.route = &route{api: apiOf(req.URL.Path), none: true, serve: func(*call) error {
-				return tenon.Errorf(tenon.CodeNotFound, "there is nothing at %s", req.URL.Path)
-			}}
+		if a.page(req) {
+			(&call{api: a, w: w, req: req, route: pageRoute}).handle()
+			return
 		}
-		c.handle()
+		a.nothing(w, req)
 	})
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if !isClean(req.URL.EscapedPath()) { // which a mux would redirect, before any check
+			a.nothing(w, req)
+			return
+		}
+		mux.ServeHTTP(w, req)
+	})
+}
+
+// nothing answers where no route is.
+func (a *api) nothing(w http.ResponseWriter, req *http.Request) {
+	(&call{api: a, w: w, req: req, route: &route{api: apiOf(req.URL.Path), none: true, serve: func(*call) error {
+		return tenon.Errorf(tenon.CodeNotFound, "there is nothing at %s", req.URL.Path)
+	}}}).handle()
+}
+
+// isClean reports whether a path is absolute and has no empty part, "." or "..".
+func isClean(p string) bool {
+	clean := path.Clean(p)
+	return strings.HasPrefix(p, "/") && (clean == p || clean+"/" == p && clean != "/")
 }
 
 // pageRoute serves what [Config.Pages] has, after the checks of every route.

@@ -113,31 +113,37 @@ func TestRequestsThatCannotBe(t *testing.T) {
 		status                   int
 		code, detail             string
 	}{
-		"no such path":     {"GET", "/api/v2", "", "", 404, "not_found", "/api/v2"},
-		"wrong method":     {"DELETE", "/api/v1/runs", "", "", 405, "invalid", "takes GET, HEAD, POST"},
-		"a form":           {"POST", "/api/v1/runs", "application/x-www-form-urlencoded", "question=x", 415, "invalid", "application/json"},
-		"plain text":       {"POST", "/api/v1/runs", "text/plain", `{"question":"x"}`, 415, "invalid", "application/json"},
-		"no content type":  {"POST", "/api/v1/runs", "", `{"question":"x"}`, 415, "invalid", "application/json"},
-		"no body":          {"POST", "/api/v1/runs", js, "", 400, "invalid", "missing"},
-		"no JSON":          {"POST", "/api/v1/runs", js, "{", 400, "invalid", "unexpected end"},
-		"two values":       {"POST", "/api/v1/runs", js, `{"question":"x"}{}`, 400, "invalid", "after top-level"},
-		"unknown key":      {"POST", "/api/v1/runs", js, `{"question":"x","modle":"y"}`, 400, "invalid", "modle"},
-		"wrong type":       {"POST", "/api/v1/runs", js, `{"question":1}`, 400, "invalid", "question"},
-		"an array":         {"POST", "/api/v1/runs", js, `[]`, 400, "invalid", "object"},
-		"not UTF-8":        {"POST", "/api/v1/runs", js, "{\"question\":\"\xff\"}", 400, "invalid", "UTF-8"},
-		"very deep":        {"POST", "/api/v1/runs", js, strings.Repeat("[", 100_000), 400, "invalid", ""},
-		"too large":        {"POST", "/api/v1/runs", js, `{"question":"` + strings.Repeat("x", 17<<20) + `"}`, 413, "too_large", "bytes"},
-		"empty question":   {"POST", "/api/v1/runs", js, `{"question":" "}`, 400, "invalid", "question"},
-		"negative turns":   {"POST", "/api/v1/runs", js, `{"question":"x","max_turns":-1}`, 400, "invalid", "max_turns"},
-		"no such agent":    {"POST", "/api/v1/runs", js, `{"question":"x","agent":"nobody"}`, 404, "not_found", "nobody"},
-		"no such session":  {"POST", "/api/v1/runs", js, `{"question":"x","session":"ses_none"}`, 404, "not_found", "ses_none"},
-		"no such run":      {"GET", "/api/v1/runs/run_none", "", "", 404, "not_found", "run_none"},
-		"no run counted":   {"POST", "/api/v1/runs/-1/resume", "", "", 404, "not_found", "-1"},
-		"no run to cancel": {"POST", "/api/v1/runs/run_none/cancel", "", "", 404, "not_found", "run_none"},
-		"no run to steer":  {"POST", "/api/v1/runs/run_none/steer", js, `{"text":"x"}`, 404, "not_found", "run_none"},
-		"no message":       {"POST", "/api/v1/runs/run_none/steer", js, `{"text":" "}`, 400, "invalid", "empty"},
-		"no run's events":  {"GET", "/api/v1/runs/run_none/events", "", "", 404, "not_found", "run_none"},
-		"no number":        {"GET", "/api/v1/runs/run_none/events?after=x", "", "", 400, "invalid", "'x'"},
+		"no such path":      {"GET", "/api/v2", "", "", 404, "not_found", "/api/v2"},
+		"wrong method":      {"DELETE", "/api/v1/runs", "", "", 405, "invalid", "takes GET, HEAD, POST"},
+		"no cursor":         {"GET", "/api/v1/runs?cursor=abc", "", "", 400, "invalid", "next_cursor of the page before"},
+		"a text for a flag": {"POST", "/api/v1/runs", js, `{"question":"x","no_tools":"yes"}`, 400, "invalid", "no_tools must be true or false, not string"},
+		"a list for a text": {"POST", "/api/v1/runs", js, `{"question":["x"]}`, 400, "invalid", "question must be a text, not array"},
+		"a text in a list":  {"POST", "/api/v1/runs", js, `{"question":"x","files":"y"}`, 400, "invalid", "files must be a list, not string"},
+		"an empty part":     {"GET", "/api/v1//runs", "", "", 404, "not_found", "there is nothing at /api/v1//runs"},
+		"a part too many":   {"GET", "/api/v1/../v1/runs", "", "", 404, "not_found", "there is nothing at"},
+		"a form":            {"POST", "/api/v1/runs", "application/x-www-form-urlencoded", "question=x", 415, "invalid", "application/json"},
+		"plain text":        {"POST", "/api/v1/runs", "text/plain", `{"question":"x"}`, 415, "invalid", "application/json"},
+		"no content type":   {"POST", "/api/v1/runs", "", `{"question":"x"}`, 415, "invalid", "application/json"},
+		"no body":           {"POST", "/api/v1/runs", js, "", 400, "invalid", "missing"},
+		"no JSON":           {"POST", "/api/v1/runs", js, "{", 400, "invalid", "unexpected end"},
+		"two values":        {"POST", "/api/v1/runs", js, `{"question":"x"}{}`, 400, "invalid", "after top-level"},
+		"unknown key":       {"POST", "/api/v1/runs", js, `{"question":"x","modle":"y"}`, 400, "invalid", "modle"},
+		"wrong type":        {"POST", "/api/v1/runs", js, `{"question":1}`, 400, "invalid", "question"},
+		"an array":          {"POST", "/api/v1/runs", js, `[]`, 400, "invalid", "object"},
+		"not UTF-8":         {"POST", "/api/v1/runs", js, "{\"question\":\"\xff\"}", 400, "invalid", "UTF-8"},
+		"very deep":         {"POST", "/api/v1/runs", js, strings.Repeat("[", 100_000), 400, "invalid", ""},
+		"too large":         {"POST", "/api/v1/runs", js, `{"question":"` + strings.Repeat("x", 17<<20) + `"}`, 413, "too_large", "bytes"},
+		"empty question":    {"POST", "/api/v1/runs", js, `{"question":" "}`, 400, "invalid", "question"},
+		"negative turns":    {"POST", "/api/v1/runs", js, `{"question":"x","max_turns":-1}`, 400, "invalid", "max_turns"},
+		"no such agent":     {"POST", "/api/v1/runs", js, `{"question":"x","agent":"nobody"}`, 404, "not_found", "nobody"},
+		"no such session":   {"POST", "/api/v1/runs", js, `{"question":"x","session":"ses_none"}`, 404, "not_found", "ses_none"},
+		"no such run":       {"GET", "/api/v1/runs/run_none", "", "", 404, "not_found", "run_none"},
+		"no run counted":    {"POST", "/api/v1/runs/-1/resume", "", "", 404, "not_found", "-1"},
+		"no run to cancel":  {"POST", "/api/v1/runs/run_none/cancel", "", "", 404, "not_found", "run_none"},
+		"no run to steer":   {"POST", "/api/v1/runs/run_none/steer", js, `{"text":"x"}`, 404, "not_found", "run_none"},
+		"no message":        {"POST", "/api/v1/runs/run_none/steer", js, `{"text":" "}`, 400, "invalid", "empty"},
+		"no run's events":   {"GET", "/api/v1/runs/run_none/events", "", "", 404, "not_found", "run_none"},
+		"no number":         {"GET", "/api/v1/runs/run_none/events?after=x", "", "", 400, "invalid", "'x'"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -189,11 +195,13 @@ func TestRunOverTheSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := c.Start(t.Context(), httpapi.StartRequest{Question: "open <the> door"}, "key"); err != nil || again.Run.ID != got.Run.ID {
+	if again, err := c.Start(t.Context(), httpapi.StartRequest{Question: "open <the> door", Yes: "the test"}, "key"); err != nil || again.Run.ID != got.Run.ID {
 		t.Errorf("the same key led to %s and %s: %v", got.Run.ID, again.Run.ID, err)
 	}
-	if _, err := c.Start(t.Context(), httpapi.StartRequest{Question: "another"}, "key"); tenon.ErrorCode(err) != tenon.CodeConflict {
-		t.Errorf("another question under the same key: %v", err)
+	for _, q := range []httpapi.StartRequest{{Question: "another", Yes: "the test"}, {Question: "open <the> door", NoTools: true, Yes: "the test"}, {Question: "open <the> door"}} {
+		if _, err := c.Start(t.Context(), q, "key"); tenon.ErrorCode(err) != tenon.CodeConflict {
+			t.Errorf("another question under the same key: %v", err)
+		}
 	}
 	handler := httpapi.Handler(h)
 	var seqs []uint64

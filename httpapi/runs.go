@@ -164,6 +164,9 @@ func (c *call) runs() error {
 	if f.State != "" && !slices.Contains(runStates, f.State) {
 		return tenon.Errorf(tenon.CodeInvalid, "state must be one of %v, not '%s'", runStates, f.State)
 	}
+	if f.Before != "" && !strings.HasPrefix(f.Before, "run_") {
+		return tenon.Errorf(tenon.CodeInvalid, "cursor must be the next_cursor of the page before, not '%s'", tenon.Visible(f.Before))
+	}
 	runs, err := c.h.Runs(c.ctx(), f)
 	if err != nil {
 		return err
