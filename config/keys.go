@@ -59,6 +59,14 @@ var laterKeys = map[string][]string{
 	"config.Store":  {"dsn"},
 }
 
+// insteadOf says what does for a later key.
+var insteadOf = map[string]string{
+	"tool_tables": "tenon config import TABLE --from knime --write makes entries of a table's rows, and run --table and tools call --table take it as it is",
+	"dsn":         "a run is kept in an SQLite file: path",
+	"address":     "the engine local has none",
+	"namespace":   "the engine local has none",
+}
+
 // unknown reports a key that no field has.
 func (d *decoder) unknown(k *node, p place, t reflect.Type, known []field) {
 	var names []string
@@ -68,6 +76,9 @@ func (d *decoder) unknown(k *node, p place, t reflect.Type, known []field) {
 	hint := "known keys: " + strings.Join(names, ", ")
 	if slices.Contains(laterKeys[t.String()], k.val) {
 		hint = "not supported by this version yet"
+		if other := insteadOf[k.val]; other != "" {
+			hint += "; " + other
+		}
 	} else if near := tenon.Nearest(k.val, append(names, laterKeys[t.String()]...)); near != "" {
 		hint = "did you mean '" + near + "'?"
 	}

@@ -82,7 +82,7 @@ func (a *app) chat(ctx context.Context, q *asking) (err error) {
 		case strings.HasPrefix(text, "/") && strings.Contains(text, ":") && !q.noTools:
 			last = a.chatAsPrompt(ctx, h, q, text)
 			if ctx.Err() != nil {
-				return last
+				return ended(ctx, last)
 			}
 			if a.inTTY {
 				last = nil
@@ -94,7 +94,7 @@ func (a *app) chat(ctx context.Context, q *asking) (err error) {
 		default:
 			last = a.chatTurn(ctx, h, q, q.question(text), true)
 			if ctx.Err() != nil {
-				return last // a signal that ends the process
+				return ended(ctx, last)
 			}
 			if a.inTTY {
 				last = nil // the person has seen it
@@ -103,6 +103,15 @@ func (a *app) chat(ctx context.Context, q *asking) (err error) {
 			}
 		}
 	}
+}
+
+// ended is the error of a chat that a signal ends, which may have come when the answer was
+// complete.
+func ended(ctx context.Context, last error) error {
+	if last == nil {
+		return interrupted(ctx, nil)
+	}
+	return last
 }
 
 // prompt reads the next line; Ctrl-C ends it. Edit is nil where there is no terminal
