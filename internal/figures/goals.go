@@ -68,6 +68,9 @@ var rows = []goal{
 	{"WF.steps", "<=", 1.1},
 	{"WB.bundle", "<=", 350},
 	{"WB.chat", "<=", 100},
+	{"WB.cpu.chat", "<=", 100},
+	{"WB.cpu.run", "<=", 100},
+	{"WB.cpu.tools", "<=", 100},
 	{"WB.run", "<=", 100},
 	{"WB.tools", "<=", 100},
 }

@@ -175,3 +175,19 @@ test("branch from any message, and ask a question otherwise", async ({ chrome })
   await expect(page.getByLabel("Question")).toHaveValue("The first question.");
   expect(wrong).toEqual([]);
 });
+
+test("a newcomer: init, serve --model demo, and the call that the page asks about", async ({ chrome }) => {
+  const first = new Project();
+  try {
+    first.run("init");
+    await first.serve("--model", "demo");
+    const { page, wrong } = await visit(chrome, first);
+    await page.getByLabel("Question").fill("Count one up.");
+    await page.keyboard.press("Enter");
+    await page.getByRole("article", { name: "Decision about counter" }).getByRole("button", { name: "Allow once" }).click();
+    await expect(page.getByText("You have allowed it, and it is counted.")).toBeVisible();
+    expect(wrong).toEqual([]);
+  } finally {
+    await first.end();
+  }
+});

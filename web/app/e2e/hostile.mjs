@@ -24,6 +24,17 @@ const tool = (t, i) => ({
   _meta: { [t]: t },
 });
 
+/** A tool with ten texts in each of its fields. */
+const packed = (ten, i) => ({
+  name: `packs_${pad(i)}`,
+  title: ten.join(" "),
+  description: ten.join("\n"),
+  inputSchema: { type: "object", title: ten.join(" "), description: ten.join("\n"), properties: Object.assign({}, ...ten.map((t) => tool(t, 0).inputSchema.properties), Object.fromEntries(ten.map((t, k) => [`text${k}`, { type: "string", title: t, description: t }]))), additionalProperties: true },
+  outputSchema: { type: "object", title: ten.join(" "), description: ten.join("\n") },
+  annotations: { title: ten.join(" "), readOnlyHint: true },
+  _meta: Object.fromEntries(ten.map((t) => [t, t])),
+});
+
 const svg = (t) => Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg" onload="parent.pwned(1)"><script>pwned(1)</script><text>${t}</text></svg>`).toString("base64");
 
 const result = (t) => ({
@@ -54,14 +65,14 @@ function answer(m) {
   switch (method) {
     case "initialize":
       if (kind === "broken") return say({ id, error: { code: -32000, message: all, data: { [texts[0]]: all } } });
-      return say({ id, result: { protocolVersion: "2025-06-18", capabilities: { tools: {}, prompts: {}, resources: {}, logging: {} }, serverInfo: { name: all, title: all, version: all }, instructions: all } });
+      return say({ id, result: { protocolVersion: "2025-06-18", capabilities: { tools: {}, prompts: {}, resources: {}, logging: {}, ...Object.fromEntries(texts.slice(0, 20).map((t) => [t, {}])) }, serverInfo: { name: all, title: all, version: all }, instructions: all } });
     case "notifications/initialized":
       for (const t of texts) {
         say({ method: "notifications/message", params: { level: "error", logger: t, data: t } });
         process.stderr.write(`${t.replace(/[\r\n]/g, " ")}\n`);
       }
       return;
-    case "tools/list": return say({ id, result: { tools: kind === "asks" ? [0, 1, 2, 3, 4].map((n) => ({ name: `ask_${n}`, description: all, inputSchema: { type: "object" }, annotations: { readOnlyHint: true } })) : texts.map(tool) } });
+    case "tools/list": return say({ id, result: { tools: kind === "asks" ? [0, 1, 2, 3, 4].map((n) => ({ name: `ask_${n}`, description: all, inputSchema: { type: "object" }, annotations: { readOnlyHint: true } })) : kind === "packs" ? Array.from({ length: 30 }, (_, i) => packed(texts.slice(i * 10, i * 10 + 10), i)) : texts.map(tool) } });
     case "prompts/list": return say({ id, result: { prompts: kind === "shows" ? texts.map((t, i) => ({ name: `p${pad(i)}`, title: t, description: t, arguments: i % 10 ? undefined : [{ name: t, description: t }] })) : [] } });
     case "prompts/get": return say({ id, result: { description: all, messages: [{ role: "user", content: { type: "text", text: all } }] } });
     case "resources/list": return say({ id, result: { resources: kind === "shows" ? texts.map((t, i) => ({ uri: `x:${i}/${t}`, name: t, title: t, description: t, mimeType: t })) : [] } });

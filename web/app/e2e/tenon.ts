@@ -1,11 +1,12 @@
 // A project in a temporary folder with a `tenon serve` at work in it, and a browser that
 // has its token.
 
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
 import fs from "node:fs";
 import net from "node:net";
 import os from "node:os";
 import path from "node:path";
+import { promisify } from "node:util";
 import { type Browser, type Page, test as base, chromium, expect } from "@playwright/test";
 
 const root = path.resolve(import.meta.dirname, "../../..");
@@ -59,14 +60,19 @@ export class Project {
     return execFileSync(this.tenon, args, { cwd: this.dir, env: this.env(), encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
   }
 
+  /** The same while this process goes on, which may serve what the command asks. */
+  async runBeside(...args: string[]): Promise<string> {
+    return (await promisify(execFile)(this.tenon, args, { cwd: this.dir, env: this.env(), encoding: "utf8" })).stdout;
+  }
+
   private env(): NodeJS.ProcessEnv {
     return { PATH: process.env.PATH, HOME: this.dir, TMPDIR: os.tmpdir() };
   }
 
-  async serve(): Promise<void> {
+  async serve(...args: string[]): Promise<void> {
     const port = this.url ? new URL(this.url).port : await freePort();
     this.url = `http://127.0.0.1:${port}`;
-    this.served = spawn(this.tenon, ["serve", "-c", "tenon.yaml", "--listen", `127.0.0.1:${port}`], { cwd: this.dir, env: this.env(), stdio: ["ignore", "ignore", "pipe"] });
+    this.served = spawn(this.tenon, ["serve", "-c", "tenon.yaml", "--listen", `127.0.0.1:${port}`, ...args], { cwd: this.dir, env: this.env(), stdio: ["ignore", "ignore", "pipe"] });
     this.served.stderr!.on("data", (b: Buffer) => (this.log += b.toString()));
     for (let i = 0; i < 200; i++) {
       if (this.served.exitCode !== null) throw new Error(`tenon serve ended:\n${this.log}`);

@@ -30,6 +30,19 @@ test.beforeAll(async () => {
   - calls: [{name: crash, arguments: {}}]
   - text: It has crashed, and I go on.
 `);
+  p.write("hello.yaml", `kind: workflow
+version: 1
+name: hello
+description: Says hello.
+parameters:
+  name: {type: string, description: Whom to greet}
+steps:
+  - {id: rows, table: {rows: [{word: Hello}]}}
+  - {id: text, template: "{{ steps.rows.rows[0].word }}, {{ params.name }}"}
+outputs:
+  - {name: words, description: The words, from: rows}
+message: text
+`);
   p.write("tenon.yaml", `# The project of the tests.
 version: 1
 name: workbench
@@ -47,6 +60,8 @@ agents:
   slow: {model: slow}
   form: {model: form}
   crash: {model: crash}
+tools:
+  hello: {kind: workflow, path: hello.yaml}
 policy:
   rules:
     - {when: 'tool.remote_name == "slow"', verdict: allow}
@@ -306,7 +321,7 @@ test("TG-10,TG-25 argument editor: add, edit and remove an argument; a duplicate
     await page.getByRole("button", { name: "Write it" }).click();
     await expect(page.getByRole("dialog")).toHaveCount(0);
   };
-  const shown = () => p.run("tools", "show", "greet", "-c", "tenon.yaml", "-o", "json");
+  const shown = () => p.runBeside("tools", "show", "greet", "-c", "tenon.yaml", "-o", "json");
   await open();
   await page.getByRole("button", { name: "Add an argument" }).click();
   await page.getByRole("group", { name: "Argument 1" }).getByLabel("Name").fill("name");
@@ -318,19 +333,19 @@ test("TG-10,TG-25 argument editor: add, edit and remove an argument; a duplicate
   await expect(page.getByRole("button", { name: "Show what changes" })).toBeDisabled();
   await page.getByRole("group", { name: "Argument 2" }).getByRole("button", { name: /Remove/ }).click();
   await save();
-  expect(shown()).toContain("Whom to greet, by first name");
+  expect(await shown()).toContain("Whom to greet, by first name");
   expect(p.read("tenon.yaml")).toContain("# The project of the tests.");
 
   await open();
   await page.getByRole("group", { name: "Argument 1" }).getByLabel("Description").fill("The person");
   await save();
   await expect(page.getByRole("cell", { name: "The person" })).toBeVisible();
-  expect(shown()).toContain("The person");
+  expect(await shown()).toContain("The person");
 
   await open();
   await page.getByRole("group", { name: "Argument 1" }).getByRole("button", { name: /Remove/ }).click();
   await save();
-  expect(shown()).not.toContain("The person");
+  expect(await shown()).not.toContain("The person");
   expect(wrong).toEqual([]);
 });
 
@@ -346,13 +361,13 @@ test("TG-38 argument texts are data", async ({ chrome }) => {
   await expect(page.getByRole("dialog")).toHaveCount(0);
   await expect(page.getByRole("cell", { name: "<script>window.x=1</script>" })).toBeVisible();
   expect(await page.evaluate(() => (window as unknown as { x?: number }).x)).toBeUndefined();
-  const prompt = p.run("run", "-c", "tenon.yaml", "--mode", "react", "--print-prompt", "hello");
+  const prompt = await p.runBeside("run", "-c", "tenon.yaml", "--mode", "react", "--print-prompt", "hello");
   expect(prompt).toContain("<script>window.x=1</script>");
   expect(prompt.split("\n").filter((l) => l.startsWith("Action: rm"))).toEqual([]);
   expect(wrong).toEqual([]);
 });
 
-const places = ["/", "/runs", "/approvals", "/servers", "/tools", "/tools/add", "/stats", "/settings"];
+const places = ["/", "/runs", "/approvals", "/servers", "/tools", "/tools/add", "/servers/demo", "/workflows", "/workflows/hello", "/tables", "/stats", "/doctor", "/settings"];
 
 test("accessibility: no serious finding on any page, in both themes", async ({ chrome }) => {
   p.run("run", "-c", "tenon.yaml", "--yes", "For all to see.");

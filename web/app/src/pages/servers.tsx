@@ -136,7 +136,7 @@ function LogOrFrames({ name }: { name: string }) {
       <div role="tablist" aria-label="Said" className="flex gap-1 px-2 pt-1.5">
         {(["log", "frames"] as const).map((t) => <Button key={t} role="tab" aria-selected={t === tab} tone="quiet" className={cx("text-xs", t === tab && "bg-sunk text-ink")} onClick={() => setTab(t)}>{t === "log" ? "Log" : "Protocol"}</Button>)}
       </div>
-      {tab === "log" ? <Logs name={name} /> : <Frames server={name} />}
+      <div role="tabpanel" aria-label={tab === "log" ? "Log" : "Protocol"}>{tab === "log" ? <Logs name={name} /> : <Frames server={name} />}</div>
     </div>
   );
 }
