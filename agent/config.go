@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"encoding/json"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -58,6 +59,8 @@ type Config struct {
 	Handoffs []string `yaml:"handoffs" default:"[]"`
 	// auto: the model decides; any: it must call a tool; none: it must not, and a call is refused; else the exposed name of the tool that it must call. After the first call the model decides.
 	ToolChoice string `yaml:"tool_choice" default:"auto"`
+	// What the last answer of its runs has to be: JSON that fits a schema. What a question asks for (`run --output-schema`) stands above it.
+	ResponseFormat ResponseFormat `yaml:"response_format"`
 	// Limits of this agent; stands above the global `limits`.
 	Limits Limits `yaml:"limits"`
 	// How a long conversation is made to fit the model.
@@ -80,6 +83,17 @@ type Instructions struct {
 	// File that holds the prompt.
 	File string `yaml:"file"`
 }
+
+// ResponseFormat is the block `response_format` of an agent: one of the two, or none.
+type ResponseFormat struct {
+	// JSON Schema of the answer.
+	Schema json.RawMessage `yaml:"schema"`
+	// File that holds the schema, as JSON or YAML.
+	File string `yaml:"file"`
+}
+
+// IsSet reports whether the answer has to be of a form.
+func (f ResponseFormat) IsSet() bool { return len(f.Schema) > 0 || f.File != "" }
 
 // Tools says which of the exposed tools an agent sees.
 type Tools struct {

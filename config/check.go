@@ -526,6 +526,7 @@ func (k *checker) agent(p string, a agent.Config) {
 			k.bad(p+".instructions.file", "", "%s", reason(err))
 		}
 	}
+	k.responseFormat(p+".response_format", a.ResponseFormat)
 	if a.Prompt != "" && !k.apart && a.Prompt != agent.PromptDefault && a.Prompt != agent.PromptTrustGraph {
 		if _, err := template(a.Prompt); err != nil {
 			k.bad(p+".prompt", "default, trustgraph, or a file with a text/template", "%s", reason(err))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/policy"
 )
@@ -164,5 +165,30 @@ func (k *checker) workflowTool(p, name string, t catalog.Tool) {
 	}
 	if _, _, err := ReadWorkflow(t.Path); err != nil {
 		k.bad(p+".path", "tenon workflows validate "+t.Path, "%s", err)
+	}
+}
+
+// responseFormat checks the form of an agent's answers.
+func (k *checker) responseFormat(p string, f agent.ResponseFormat) {
+	schema, at := f.Schema, p+".schema"
+	switch {
+	case k.has(p+".schema") && k.has(p+".file"):
+		k.bad(p+".file", "", "'schema' and 'file' together: an answer has one schema")
+		return
+	case f.File != "" && k.apart:
+		return
+	case f.File != "":
+		var err error
+		if schema, err = ReadSchema(f.File); err != nil {
+			k.bad(p+".file", "", "%s", err)
+			return
+		}
+		at = p + ".file"
+	}
+	if len(schema) == 0 {
+		return
+	}
+	if _, err := catalog.NewValueSchema(schema); err != nil {
+		k.bad(at, "", "%s", err)
 	}
 }

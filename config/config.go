@@ -308,7 +308,7 @@ func (c *Config) KeylessModel(name string) model.Config {
 
 // Agent returns an agent's entry: its limits stand above the global ones, its
 // model is filled in where there is one, and Instructions.Text holds the text
-// of its file, as Template does for the prompt. The name "" is the entry default, else the only entry, else an
+// of its file, as Template does for the prompt and ResponseFormat.Schema for the schema. The name "" is the entry default, else the only entry, else an
 // agent made of defaults. The error has code not_found or config.
 func (c *Config) Agent(name string) (agent.Config, error) {
 	all := c.AgentNames()
@@ -333,6 +333,13 @@ func (c *Config) Agent(name string) (agent.Config, error) {
 				Message: fmt.Sprintf("agents.%s.instructions.file: %s", name, reason(err))}
 		}
 		a.Instructions.Text = string(b)
+	}
+	if f := a.ResponseFormat.File; f != "" {
+		schema, err := ReadSchema(f)
+		if err != nil {
+			return a, &tenon.Error{Code: tenon.CodeConfig, Err: err, Message: fmt.Sprintf("agents.%s.response_format.file: %s", name, err)}
+		}
+		a.ResponseFormat.Schema = schema
 	}
 	if a.Prompt == agent.PromptDefault || a.Prompt == agent.PromptTrustGraph || a.Template != "" {
 		return a, nil

@@ -16,7 +16,7 @@ var expands = map[string]bool{
 	"servers.NAME.env_file": true, "servers.NAME.url": true, "servers.NAME.headers.NAME": true, "servers.NAME.auth.header": true,
 	"servers.NAME.auth.client_id": true, "servers.NAME.auth.scopes[]": true, "servers.NAME.auth.issuer": true,
 	"models.NAME.base_url": true, "models.NAME.headers.NAME": true, "models.NAME.path": true,
-	"agents.NAME.instructions.file": true, "agents.NAME.prompt": true, "store.path": true, "secrets.NAME.file": true, "prices": true,
+	"agents.NAME.instructions.file": true, "agents.NAME.response_format.file": true, "agents.NAME.prompt": true, "store.path": true, "secrets.NAME.file": true, "prices": true,
 	"servers.NAME.roots[]": true, "registry.url": true, "telemetry.otlp": true,
 	"servers.NAME.principals.NAME.headers.NAME": true, "servers.NAME.principals.NAME.env.NAME": true, "servers.NAME.principals.NAME.auth.header": true,
 }
@@ -53,8 +53,7 @@ var bounds = map[string][2]float64{
 // that does nothing would be a broken promise.
 var laterKeys = map[string][]string{
 	"config.Config": {"tool_tables"},
-	"agent.Config": {"data_inputs",
-		"history", "response_format"},
+	"agent.Config":  {"data_inputs", "history"},
 	"config.Engine": {"address", "namespace"},
 	"config.Store":  {"dsn"},
 }

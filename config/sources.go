@@ -138,7 +138,7 @@ func (c *Config) Files() []string {
 		list = append(list, s.EnvFile)
 	}
 	for _, a := range c.Agents {
-		list = append(list, a.Instructions.File)
+		list = append(list, a.Instructions.File, a.ResponseFormat.File)
 		if filepath.IsAbs(a.Prompt) {
 			list = append(list, a.Prompt)
 		}

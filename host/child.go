@@ -168,6 +168,7 @@ func (h *Host) doHandoff(ctx context.Context, run string, a engine.Attempt) ([]t
 	if err != nil {
 		return []tenon.Event{h.failed(a.Step, err, false, 0)}, nil
 	}
+	conf.ResponseFormat = agent.ResponseFormat{} // the run keeps the form that it began with
 	spec, snapshot, _, err := h.agentSpec(ctx, name, conf, Question{})
 	if err == nil && snapshot != nil {
 		_, err = h.store.PutBlob(ctx, run, snapshot.Encode())

@@ -133,6 +133,9 @@ func (h *Host) agentSpec(ctx context.Context, name string, a agent.Config, q Que
 		MaxCost: tenon.Dollars(a.Limits.Cost), MaxDepth: a.Limits.MaxDepth, Budgets: h.config.Budgets, Compaction: a.Compaction,
 		Expires: h.config.Policy.Defaults.Expires}
 	spec.Files = q.Files
+	if len(q.Output) == 0 {
+		q.Output = a.ResponseFormat.Schema
+	}
 	if err := h.output(q, &spec); err != nil {
 		return spec, nil, nil, err
 	}

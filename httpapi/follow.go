@@ -71,6 +71,8 @@ func (c *call) followRun(run tenon.Run, after uint64, tell telling) (f followed,
 		return nil
 	}
 	react := false
+	// Only what fits the form of the answer is said: a misfit is sent back to the model.
+	held := c.h.Config().Agents[run.Agent].ResponseFormat.IsSet()
 	for e, err := range c.h.Events(c.ctx(), run.ID, after) {
 		if err != nil {
 			return f, err
@@ -80,13 +82,18 @@ func (c *call) followRun(run tenon.Run, after uint64, tell telling) (f followed,
 		}
 		for _, chunk := range dialog.Add(e) {
 			var p host.Chunk
-			if react = true; json.Unmarshal(chunk.Data, &p) == nil && p.Type == host.ChunkAnswer {
+			if react = true; json.Unmarshal(chunk.Data, &p) == nil && p.Type == host.ChunkAnswer && !held {
 				if err := say(p.Content); err != nil {
 					return f, err
 				}
 			}
 		}
-		if err = c.heard(e, react, say, &turn, names, tell); err != nil {
+		if held && (e.Kind == engine.LiveDelta || e.Kind == agent.EventModel) {
+			err = fitting(e, say)
+		} else {
+			err = c.heard(e, react, say, &turn, names, tell)
+		}
+		if err != nil {
 			return f, err
 		}
 		if e.Kind == tenon.EventQuestion {
@@ -107,6 +114,15 @@ func (c *call) followRun(run tenon.Run, after uint64, tell telling) (f followed,
 		f.waiting, err = c.h.Awaited(c.ctx(), run.ID)
 	}
 	return f, err
+}
+
+// fitting passes on an answer that fits the form that it has to have.
+func fitting(e tenon.Event, say func(string) error) error {
+	var a agent.Answered
+	if e.Kind != agent.EventModel || json.Unmarshal(e.Data, &a) != nil {
+		return nil
+	}
+	return say(string(a.Output))
 }
 
 // heard passes on what an event says. Of an answer whose pieces were missed, the rest
