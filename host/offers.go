@@ -214,13 +214,18 @@ type Mention struct{ Server, URI string }
 // name of a server that is configured, a colon, the URI. Each counts once. Marks at the
 // end of a sentence are no part of a URI.
 func (h *Host) Mentions(text string) []Mention {
+	all := h.Servers()
+	return MentionsIn(text, func(server string) bool { return all[server] != nil })
+}
+
+// MentionsIn finds them where it is known otherwise which servers there are.
+func MentionsIn(text string, isServer func(string) bool) []Mention {
 	var list []Mention
-	configured := h.Servers()
 	for _, word := range strings.Fields(text) {
 		name, uri, ok := strings.Cut(strings.TrimLeft(word, "(\"'"), ":")
 		name, at := strings.CutPrefix(name, "@")
 		uri = strings.TrimRight(uri, ".,;:!?)\"'")
-		if _, known := configured[name]; !ok || !at || !known || uri == "" {
+		if !ok || !at || uri == "" || !isServer(name) {
 			continue
 		}
 		if m := (Mention{name, uri}); !slices.Contains(list, m) {

@@ -33,6 +33,8 @@ type StartRequest struct {
 	// texts, and what servers have to read.
 	Files     []FileInput   `json:"files,omitempty"`
 	Resources []ReadRequest `json:"resources,omitempty"`
+	// Data are tables that the agent is given: Arrow files or streams, in base64.
+	Data [][]byte `json:"data,omitempty"`
 	// Yes allows beforehand every tool call that would ask; the value is who the
 	// journal names.
 	Yes string `json:"yes,omitempty"`
@@ -104,7 +106,10 @@ func (c *call) start() error {
 		key = string(c.caller.Principal) + "/" + key
 	}
 	question := host.Question{Text: q.Question, Agent: q.Agent, Session: q.Session, Fork: q.Fork,
-		Model: q.Model, NoTools: q.NoTools, Output: q.OutputSchema, ToolChoice: q.ToolChoice, Groups: q.Groups, State: q.State, MaxTurns: q.MaxTurns, Mode: q.Mode, Grant: q.Yes}
+		Model: q.Model, NoTools: q.NoTools, Output: q.OutputSchema, ToolChoice: q.ToolChoice, Groups: q.Groups, State: q.State, MaxTurns: q.MaxTurns, Mode: q.Mode, Grant: q.Yes, Data: q.Data}
+	if len(q.Data) > maxAttached {
+		return tenon.Errorf(tenon.CodeInvalid, "%d tables; %d is the limit of one question", len(q.Data), maxAttached)
+	}
 	files, err := c.attached(q.Files, q.Resources)
 	if err != nil {
 		return err

@@ -27,8 +27,6 @@ func (d *detachFlags) check(cmd *cobra.Command, q *asking) error {
 	switch {
 	case d.detach && (q.record != "" || q.replay != ""):
 		return usage(cmd, "--detach does not go with --record and --replay: another process asks the model")
-	case d.detach && len(q.files) > 0:
-		return usage(cmd, "--detach does not go with --file: the question alone is handed over")
 	case !d.detach && d.key != "":
 		return usage(cmd, "--idempotency-key needs --detach")
 	}
@@ -43,13 +41,17 @@ type started struct {
 }
 
 // detach hands a question to the process that serves the store.
-func (a *app) detach(ctx context.Context, q *asking, key, text string) (err error) {
+func (a *app) detach(ctx context.Context, q *asking, data *dataFiles, key, text string) (err error) {
 	client, err := a.client(ctx)
 	if err != nil {
 		return err
 	}
 	defer closing(client, &err)
-	r := startRequest(q.question(text))
+	e, err := a.extras(ctx, client, q, data, text)
+	if err != nil {
+		return err
+	}
+	r := startRequest(q.question(text), e)
 	if r.Model = q.model; a.remote == "" {
 		if r.Model, err = absoluteScript(q.model); err != nil {
 			return err

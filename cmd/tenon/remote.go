@@ -112,6 +112,8 @@ type far struct {
 	*httpapi.Client
 	note  func(format string, args ...any)
 	pause time.Duration // before a stream is joined again
+
+	extras // of the next question
 }
 
 // far reaches it. Nothing is sent yet.
@@ -127,7 +129,7 @@ func (a *app) far(ctx context.Context) (*far, error) {
 	if u, err := url.Parse(a.remote); err == nil && u.Scheme == "http" && !token.IsZero() && !isLocal(u.Hostname()) {
 		a.hint("the token goes to %s without TLS: everybody on the way can read it", u.Host)
 	}
-	return &far{c, a.note, rejoinPause}, nil
+	return &far{Client: c, note: a.note, pause: rejoinPause}, nil
 }
 
 func isLocal(name string) bool {
@@ -176,9 +178,9 @@ func remoteSecret(where, text string) (tenon.Secret, error) {
 // Start begins a run there.
 func (f *far) Start(ctx context.Context, q host.Question) (tenon.Run, []host.Problem, error) {
 	if len(q.Files) > 0 || len(q.History) > 0 {
-		return tenon.Run{}, nil, tenon.Errorf(tenon.CodeInvalid, "files and a history do not go with --remote: the question alone is sent")
+		return tenon.Run{}, nil, tenon.Errorf(tenon.CodeInvalid, "a history does not go with --remote")
 	}
-	got, err := f.Client.Start(ctx, startRequest(q), tenon.NewID("cli", time.Now()))
+	got, err := f.Client.Start(ctx, startRequest(q, f.extras), tenon.NewID("cli", time.Now()))
 	return got.Run, farProblems(got.Problems), err
 }
 
@@ -191,9 +193,10 @@ func farProblems(list []httpapi.ServerProblem) (out []host.Problem) {
 }
 
 // startRequest is a question as it is sent.
-func startRequest(q host.Question) httpapi.StartRequest {
+func startRequest(q host.Question, e extras) httpapi.StartRequest {
 	return httpapi.StartRequest{Question: q.Text, Agent: q.Agent, Session: q.Session, Fork: q.Fork, Model: q.Model, NoTools: q.NoTools, OutputSchema: q.Output,
-		ToolChoice: q.ToolChoice, Groups: q.Groups, State: q.State, MaxTurns: q.MaxTurns, Mode: q.Mode, Yes: q.Grant}
+		ToolChoice: q.ToolChoice, Groups: q.Groups, State: q.State, MaxTurns: q.MaxTurns, Mode: q.Mode, Yes: q.Grant,
+		Files: e.files, Resources: e.resources, Data: e.data}
 }
 
 // The pauses before a stream that broke off is joined again: about a minute in all.

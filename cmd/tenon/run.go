@@ -160,7 +160,7 @@ func newRun(a *app) *cobra.Command {
 				return a.printPrompt(cmd.Context(), q, f, text)
 			}
 			if d.detach {
-				return a.detach(cmd.Context(), q, d.key, text)
+				return a.detach(cmd.Context(), q, data, d.key, text)
 			}
 			return a.run(cmd.Context(), q, f, data, text)
 		},
@@ -181,10 +181,10 @@ func (a *app) checkFar(cmd *cobra.Command, q *asking, f *conversationFiles, t *t
 	if a.remote == "" {
 		return nil
 	}
-	for flag, given := range map[string]bool{"--file": len(q.files) > 0, "--history": f.history != "", "--conversation": f.out != "", "--table": t.path != "",
+	for flag, given := range map[string]bool{"--history": f.history != "", "--conversation": f.out != "", "--table": t.path != "",
 		"--print-prompt": show, "--record": q.record != "", "--replay": q.replay != ""} {
 		if given {
-			return usage(cmd, "%s does not go with --remote: the question alone is sent", flag)
+			return usage(cmd, "%s does not go with --remote", flag)
 		}
 	}
 	return nil
@@ -203,7 +203,7 @@ func (q *asking) read() (err error) {
 
 func (a *app) run(ctx context.Context, q *asking, f *conversationFiles, data *dataFiles, text string) (err error) {
 	if a.remote != "" {
-		return a.runFar(ctx, q, text)
+		return a.runFar(ctx, q, data, text)
 	}
 	question := q.question(text)
 	if question.Data, err = data.read(a); err != nil {
@@ -235,14 +235,19 @@ func (a *app) run(ctx context.Context, q *asking, f *conversationFiles, data *da
 }
 
 // runFar asks the tenon of --remote.
-func (a *app) runFar(ctx context.Context, q *asking, text string) (err error) {
+func (a *app) runFar(ctx context.Context, q *asking, data *dataFiles, text string) (err error) {
 	h, err := a.desk(ctx, q.opening(text))
 	if err != nil {
 		return err
 	}
 	defer closing(h, &err)
 	question := q.question(text)
-	question.Model = q.model
+	question.Model, question.Files = q.model, nil // they are sent as they are
+	if there, ok := h.(*far); ok {
+		if there.extras, err = a.extras(ctx, there.Client, q, data, text); err != nil {
+			return err
+		}
+	}
 	_, err = a.question(ctx, h, question, q.yes)
 	return err
 }
@@ -278,16 +283,21 @@ func (a *app) hint(format string, args ...any) {
 
 // attach adds the resources that a person's own words name to the question.
 func (a *app) attach(ctx context.Context, h desk, q *host.Question) error {
+	if there, ok := h.(*far); ok {
+		list, err := farMentions(ctx, there.Client, q.Text, q.NoTools)
+		there.extras = extras{resources: list}
+		return err
+	}
 	here, ok := h.(*host.Host)
 	if !ok {
-		return nil // what the question names is the other tenon's
+		return nil
 	}
 	mentions := here.Mentions(q.Text)
 	if len(mentions) == 0 {
 		return nil
 	}
 	if q.NoTools {
-		return tenon.Errorf(tenon.CodeInvalid, "the question names @%s:%s, and with --no-tools no server is used", mentions[0].Server, tenon.Visible(mentions[0].URI))
+		return namedWithoutTools(mentions[0])
 	}
 	parts, err := here.Attached(ctx, q.Text)
 	q.Files = append(slices.Clip(q.Files), parts...)

@@ -35,10 +35,10 @@ func (d *dataFiles) check(a *app, cmd *cobra.Command, detach *detachFlags) error
 	switch {
 	case stdin > 1:
 		return usage(cmd, "stdin is one table: --data-in - is given %d times", stdin)
-	case a.remote != "" && len(d.in)+len(d.out) > 0:
-		return usage(cmd, "--data-in and --data-out do not go with --remote: the tables stay on this machine")
-	case detach.detach && len(d.in)+len(d.out) > 0:
-		return usage(cmd, "--data-in and --data-out do not go with --detach: the question alone is handed over")
+	case a.remote != "" && len(d.out) > 0:
+		return usage(cmd, "--data-out does not go with --remote: the tables that a run makes stay with the tenon that works on it")
+	case detach.detach && len(d.out) > 0:
+		return usage(cmd, "--data-out does not go with --detach, which does not wait for the run's end")
 	}
 	return nil
 }

@@ -91,6 +91,8 @@ export type StartRequest = {
   }[] | null;
   /** of servers, that belong to the question */
   resources?: ReadRequest[] | null;
+  /** tables that the agent is given: Arrow files or streams */
+  data?: string[] | null;
   /** a JSON Schema that the answer has to fit */
   output_schema?: Record<string, unknown> | null;
 };

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/httpapi"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// maxSent bounds the bytes of files and tables that go over HTTP with a question: in
+// base64 they have to fit into a request.
+const maxSent = 11 << 20
+
+// extras are what goes with a question to another process: files and tables as they are,
+// and resources by their names.
+type extras struct {
+	files     []httpapi.FileInput
+	resources []httpapi.ReadRequest
+	data      [][]byte
+}
+
+// extras reads the files of the flags, and finds the resources that the question names
+// among those of the servers there.
+func (a *app) extras(ctx context.Context, c *httpapi.Client, q *asking, d *dataFiles, text string) (e extras, err error) {
+	size := 0
+	for _, path := range q.files { // read has made sure that they can be sent to a model
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return e, tenon.Errorf(tenon.CodeNotFound, "file %w", err)
+		}
+		size += len(b)
+		e.files = append(e.files, httpapi.FileInput{Name: path, Data: b})
+	}
+	if e.data, err = d.read(a); err != nil {
+		return e, err
+	}
+	for _, b := range e.data {
+		size += len(b)
+	}
+	if size > maxSent {
+		return e, tenon.Errorf(tenon.CodeTooLarge, "files and tables have %d bytes together; %d MiB go with a question to another process", size, maxSent>>20)
+	}
+	e.resources, err = farMentions(ctx, c, text, q.noTools)
+	return e, err
+}
+
+// farMentions finds the resources that a text names of the servers there.
+func farMentions(ctx context.Context, c *httpapi.Client, text string, noTools bool) (list []httpapi.ReadRequest, err error) {
+	if len(host.MentionsIn(text, func(string) bool { return true })) == 0 {
+		return nil, nil
+	}
+	all, err := c.Servers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range host.MentionsIn(text, func(name string) bool {
+		return slices.ContainsFunc(all, func(s servers.Status) bool { return s.Name == name })
+	}) {
+		if noTools {
+			return nil, namedWithoutTools(m)
+		}
+		list = append(list, httpapi.ReadRequest{Server: m.Server, URI: strings.TrimSpace(m.URI)})
+	}
+	return list, nil
+}
+
+func namedWithoutTools(m host.Mention) error {
+	return tenon.Errorf(tenon.CodeInvalid, "the question names @%s:%s, and with --no-tools no server is used", m.Server, tenon.Visible(m.URI))
+}
