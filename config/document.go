@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -20,7 +21,8 @@ type Document struct {
 
 	d     *decoder
 	root  *node
-	empty bool // there is nothing in the file
+	empty bool   // there is nothing in the file
+	data  []byte // of the file
 }
 
 // ReadDocument reads the file at a path into out, a pointer to a struct. Errors:
@@ -52,7 +54,7 @@ func ParseDocument(name string, data []byte, dir string, out any) (*Document, er
 		order: map[string][]string{}, secrets: map[string]SecretSource{}}
 	// The pattern keeps the rules about keys of tenon.yaml away.
 	d.decode(root, place{pattern: "(document)"}, reflect.ValueOf(out).Elem(), field{})
-	doc := &Document{Dir: dir, d: d, root: root, empty: empty}
+	doc := &Document{Dir: dir, d: d, root: root, empty: empty, data: data}
 	return doc, doc.Err()
 }
 
@@ -72,6 +74,50 @@ func (d *Document) Add(path, message, hint string) {
 		}
 		at = at[:i]
 	}
+}
+
+// addInside is Add for a place within a text, whose lines and columns count from 1. Where
+// the file writes the text in another way than it reads, the place is its beginning.
+func (d *Document) addInside(path string, line, column int, message, hint string) {
+	n := d.d.nodes[path]
+	if n == nil {
+		d.Add(path, message, hint)
+		return
+	}
+	at := *n
+	if lines := bytes.Split(d.data, []byte("\n")); n.line <= len(lines) {
+		at.line, at.col = inside(lines, n, line, column)
+	}
+	d.d.add(&at, path, message, hint)
+}
+
+// inside finds a place of a text in the lines of the file.
+func inside(lines [][]byte, n *node, line, column int) (int, int) {
+	first := []rune(string(lines[n.line-1]))
+	if n.col > len(first) {
+		return n.line, n.col
+	}
+	switch style := first[n.col-1]; {
+	case style == '|':
+		indent := -1
+		for _, l := range lines[n.line:] {
+			if text := bytes.TrimLeft(l, " "); len(bytes.TrimSpace(text)) > 0 {
+				indent = len(l) - len(text)
+				break
+			}
+		}
+		if indent >= 0 && n.line+line <= len(lines) {
+			return n.line + line, indent + column
+		}
+	case line > 1 || style == '>' || strings.Contains(n.val, "\n"):
+	case style == '"' || style == '\'':
+		if rest := string(first[n.col:]); strings.HasPrefix(rest, n.val) {
+			return n.line, n.col + column
+		}
+	default:
+		return n.line, n.col + column - 1
+	}
+	return n.line, n.col
 }
 
 // Err returns all that was found wrong, nil for nothing.

@@ -13,24 +13,41 @@ import (
 
 // ParseWorkflow reads a workflow file, called name in errors. Errors: [Errors].
 func ParseWorkflow(name string, data []byte) (*workflow.Workflow, error) {
+	w, _, err := parseWorkflow(name, data)
+	return w, err
+}
+
+func parseWorkflow(name string, data []byte) (*workflow.Workflow, *Document, error) {
 	var f workflow.File
 	doc, err := ParseDocument(name, data, ".", &f)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	w, err := workflow.Compile(f, doc)
 	if err == nil {
 		err = doc.Err()
 	}
-	return w, err
+	return w, doc, err
+}
+
+// readWorkflowFile is a workflow with what it was read from.
+type readWorkflowFile struct {
+	w    *workflow.Workflow
+	pack *workflow.Pack
+	doc  *Document
 }
 
 // ReadWorkflow reads a workflow with all that belongs to it: from a folder, its file,
 // or a pack. Errors: not_found, invalid, too_large, [Errors].
 func ReadWorkflow(path string) (*workflow.Workflow, *workflow.Pack, error) {
+	r, err := readWorkflow(path)
+	return r.w, r.pack, err
+}
+
+func readWorkflow(path string) (r readWorkflowFile, err error) {
 	st, err := os.Stat(path)
 	if err != nil {
-		return nil, nil, unreadable(path, err)
+		return r, unreadable(path, err)
 	}
 	file := path
 	if st.IsDir() {
@@ -38,32 +55,35 @@ func ReadWorkflow(path string) (*workflow.Workflow, *workflow.Pack, error) {
 	}
 	data, err := readFile(file, workflow.MaxPack)
 	if err != nil {
-		return nil, nil, unreadable(file, err)
+		return r, unreadable(file, err)
 	}
 	if bytes.HasPrefix(data, []byte("PK\x03\x04")) || strings.EqualFold(filepath.Ext(file), ".zip") {
-		return UnpackWorkflow(path, data)
+		return unpackWorkflow(path, data)
 	}
-	w, err := ParseWorkflow(file, data)
-	if err != nil {
-		return nil, nil, err
+	if r.w, r.doc, err = parseWorkflow(file, data); err != nil {
+		return readWorkflowFile{}, err
 	}
 	root, err := os.OpenRoot(filepath.Dir(file))
 	if err != nil {
-		return nil, nil, unreadable(file, err)
+		return readWorkflowFile{}, unreadable(file, err)
 	}
 	defer root.Close() //nolint:errcheck // nothing was written
-	p, err := workflow.Collect(root.FS(), filepath.Base(file), w)
-	return w, p, err
+	r.pack, err = workflow.Collect(root.FS(), filepath.Base(file), r.w)
+	return r, err
 }
 
 // UnpackWorkflow reads the bytes of a pack, called name in errors.
 func UnpackWorkflow(name string, data []byte) (*workflow.Workflow, *workflow.Pack, error) {
-	p, err := workflow.ReadPack(name, data)
-	if err != nil {
-		return nil, nil, err
+	r, err := unpackWorkflow(name, data)
+	return r.w, r.pack, err
+}
+
+func unpackWorkflow(name string, data []byte) (r readWorkflowFile, err error) {
+	if r.pack, err = workflow.ReadPack(name, data); err != nil {
+		return r, err
 	}
-	w, err := ParseWorkflow(name+":"+workflow.FileName, p.File(workflow.FileName))
-	return w, p, err
+	r.w, r.doc, err = parseWorkflow(name+":"+workflow.FileName, r.pack.File(workflow.FileName))
+	return r, err
 }
 
 func unreadable(path string, err error) error {

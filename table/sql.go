@@ -88,6 +88,9 @@ type selection struct {
 	stmt    *statement
 	denied  string // what the query wanted and must not
 	columns []*resultColumn
+
+	compiled func()   // called when the query was compiled against empty tables; nil: nothing is done
+	wrong    *Mistake // what is wrong with the query
 }
 
 func (s *selection) close() {
@@ -208,6 +211,9 @@ func (s *selection) plan() (map[string]uint32, error) {
 		s.stmt.close()
 		s.stmt = nil
 		return nil, err
+	}
+	if s.compiled != nil {
+		s.compiled()
 	}
 	s.stmt.close()
 	s.stmt = nil

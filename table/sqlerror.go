@@ -34,6 +34,25 @@ func (s *selection) explain(err error) error {
 	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR:
 		return tenon.Errorf(tenon.CodeStore, "a temporary file of the query cannot be written: %s", f.message)
 	}
+	m := s.place(f)
+	where := ""
+	if m.Line > 0 {
+		where = fmt.Sprintf(", line %d, column %d", m.Line, m.Column)
+	}
+	s.wrong = &m
+	return invalid("query%s: %s", where, m.Text)
+}
+
+// mistake is what an error of compiling says, with its place apart.
+func (s *selection) mistake(err error) Mistake {
+	if s.wrong != nil {
+		return *s.wrong
+	}
+	return Mistake{Text: err.Error()}
+}
+
+// place says where in the query SQLite found something wrong, and what would be right.
+func (s *selection) place(f *failure) (m Mistake) {
 	hint := ""
 	if name, ok := strings.CutPrefix(f.message, "no such table: "); ok {
 		var names []string
@@ -41,16 +60,19 @@ func (s *selection) explain(err error) error {
 			names = append(names, t.name)
 		}
 		hint = among(name, names, "tables")
+		if f.at < 0 { // SQLite does not say where
+			f.at = strings.Index(s.SQL, name)
+		}
 	} else if name, ok := strings.CutPrefix(f.message, "no such column: "); ok {
 		hint = s.nearColumn(name)
 	}
-	where := ""
+	m.Text = tenon.Visible(f.message) + hint
 	if f.at >= 0 && f.at <= len(s.SQL) {
 		before := s.SQL[:f.at]
-		line := strings.Count(before, "\n") + 1
-		where = fmt.Sprintf(", line %d, column %d", line, len([]rune(before[strings.LastIndexByte(before, '\n')+1:]))+1)
+		m.Line = strings.Count(before, "\n") + 1
+		m.Column = len([]rune(before[strings.LastIndexByte(before, '\n')+1:])) + 1
 	}
-	return invalid("query%s: %s%s", where, tenon.Visible(f.message), hint)
+	return m
 }
 
 // nearColumn looks for the column that was meant.

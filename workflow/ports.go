@@ -78,3 +78,13 @@ func (w *Workflow) ParameterMap() json.RawMessage {
 	}
 	return append(out, '}')
 }
+
+// QueryTables are the tables that the query of a step reads, an index of Steps: the name
+// in SQL -> an input, a step, or STEP.PORT.
+func (w *Workflow) QueryTables(step int) map[string]string {
+	out := map[string]string{}
+	for _, name := range w.steps[step].tables {
+		out[sqlName(name)] = name
+	}
+	return out
+}

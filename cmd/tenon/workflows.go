@@ -29,18 +29,31 @@ const workflowHelp = "A workflow is a YAML file, a folder with a workflow.yaml, 
 
 // findWorkflow reads a workflow by its path, or by the name of a tool of kind workflow.
 func (a *app) findWorkflow(ctx context.Context, ref string) (host.Workflow, error) {
-	if _, err := os.Stat(ref); err != nil && !strings.ContainsAny(ref, `/\`) {
-		cfg, cerr := a.load(ctx, nil)
-		if cerr == nil {
-			if t, ok := cfg.Tools[ref]; ok && t.Kind == tenon.KindWorkflow {
-				ref = t.Path
-			} else if names := workflowNames(cfg); len(names) > 0 {
-				return host.Workflow{}, tenon.Errorf(tenon.CodeNotFound, "there is no file and no workflow '%s'%s", ref, didYouMean(ref, names))
-			}
-		}
+	path, err := a.workflowPath(ctx, ref)
+	if err != nil {
+		return host.Workflow{}, err
 	}
-	w, pack, err := config.ReadWorkflow(ref)
+	w, pack, err := config.ReadWorkflow(path)
 	return host.Workflow{Workflow: w, Pack: pack}, err
+}
+
+// workflowPath is the path of a workflow that is named by it, or as a tool of the
+// configuration.
+func (a *app) workflowPath(ctx context.Context, ref string) (string, error) {
+	if _, err := os.Stat(ref); err == nil || strings.ContainsAny(ref, `/\`) {
+		return ref, nil
+	}
+	cfg, err := a.load(ctx, nil)
+	if err != nil {
+		return ref, nil // reading says that there is no such file
+	}
+	if t, ok := cfg.Tools[ref]; ok && t.Kind == tenon.KindWorkflow {
+		return t.Path, nil
+	}
+	if names := workflowNames(cfg); len(names) > 0 {
+		return "", tenon.Errorf(tenon.CodeNotFound, "there is no file and no workflow '%s'%s", ref, didYouMean(ref, names))
+	}
+	return ref, nil
 }
 
 func workflowNames(cfg *config.Config) []string {
@@ -58,17 +71,22 @@ func newWorkflowsValidate(a *app) *cobra.Command {
 		Use:   "validate PATH...",
 		Short: "Check workflow files",
 		Long: "Checks workflows without running anything: keys, types, expressions, what steps refer to, and that they do not wait\n" +
-			"for one another. Each mistake has its file, line and column. Whether the tools are there is seen when it runs.\n\n" + workflowHelp,
+			"for one another; queries are compiled against the columns that inputs declare, that files have and that other queries\n" +
+			"give. Each mistake has its file, line and column. Whether the tools are there is seen when it runs.\n\n" + workflowHelp,
 		Example: "  tenon workflows validate report.yaml",
 		Args:    args(1, -1, "the workflow"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var list []workflowLine
 			for _, path := range args {
-				w, err := a.findWorkflow(cmd.Context(), path)
+				file, err := a.workflowPath(cmd.Context(), path)
 				if err != nil {
 					return err
 				}
-				list = append(list, lineOf(path, w.Workflow))
+				w, _, err := config.ValidateWorkflow(file)
+				if err != nil {
+					return err
+				}
+				list = append(list, lineOf(path, w))
 			}
 			if a.isJSON() {
 				return a.printJSON(list)

@@ -1,0 +1,156 @@
+package config
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon/table"
+	"github.com/tenonhq/tenon/workflow"
+)
+
+// ValidateWorkflow reads a workflow as [ReadWorkflow] does, and compiles its queries
+// against what is known of their tables: the columns that inputs declare, those of files
+// that go with the workflow, and of what other queries give. Nothing is run.
+func ValidateWorkflow(path string) (*workflow.Workflow, *workflow.Pack, error) {
+	r, err := readWorkflow(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	k := &queries{readWorkflowFile: r, known: map[string]table.QueryTable{}}
+	for i := range r.w.Steps {
+		if s := &r.w.Steps[i]; s.SQL != "" || s.Table != nil {
+			if _, err := k.step(i); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	return r.w, r.pack, r.doc.Err()
+}
+
+// queries checks the queries of a workflow.
+type queries struct {
+	readWorkflowFile
+	known map[string]table.QueryTable // by step
+}
+
+// table is what is known of a table: an input, a step, or STEP.PORT.
+func (k *queries) table(name string) (table.QueryTable, error) {
+	for _, in := range k.w.Inputs {
+		if in.Name == name {
+			return table.QueryTable{Columns: slices.Sorted(maps.Keys(in.Columns)), Open: len(in.Columns) == 0}, nil
+		}
+	}
+	for i, s := range k.w.Steps {
+		if s.ID == name {
+			return k.step(i)
+		}
+	}
+	return table.QueryTable{Open: true}, nil // of another workflow
+}
+
+// step is what is known of the table of a step, whose query is checked. Steps do not wait
+// for one another in a circle: that was looked at.
+func (k *queries) step(i int) (t table.QueryTable, err error) {
+	s := &k.w.Steps[i]
+	if t, ok := k.known[s.ID]; ok {
+		return t, nil
+	}
+	switch {
+	case s.Table != nil:
+		t = k.source(i)
+	case s.SQL != "":
+		if t, err = k.query(i); err != nil {
+			return t, err
+		}
+	default:
+		t.Open = true
+	}
+	k.known[s.ID] = t
+	return t, nil
+}
+
+func (k *queries) query(i int) (table.QueryTable, error) {
+	s := &k.w.Steps[i]
+	var tables []table.QueryTable
+	reads := k.w.QueryTables(i)
+	for _, name := range slices.Sorted(maps.Keys(reads)) {
+		t, err := k.table(reads[name])
+		if err != nil {
+			return t, err
+		}
+		t.Name = name
+		tables = append(tables, t)
+	}
+	columns, open, wrong, err := table.CheckQuery(s.SQL, tables, slices.Sorted(maps.Keys(s.Params)))
+	switch {
+	case err != nil:
+		return table.QueryTable{}, err
+	case wrong == nil:
+		return table.QueryTable{Columns: columns, Open: open}, nil
+	}
+	hint := ""
+	if strings.HasPrefix(wrong.Text, "no such column") && slices.ContainsFunc(k.w.Inputs, func(in workflow.Input) bool { return len(in.Columns) > 0 && reads[in.Name] == in.Name }) {
+		hint = "a column that an input has is one of its `columns`"
+	}
+	if wrong.Line == 0 {
+		k.doc.Add(fmt.Sprintf("steps[%d].sql", i), wrong.Text, hint)
+	} else {
+		k.doc.addInside(fmt.Sprintf("steps[%d].sql", i), wrong.Line, wrong.Column, wrong.Text, hint)
+	}
+	return table.QueryTable{Open: true}, nil // what reads it is not wrong for that
+}
+
+// source is what is known of a table that a step makes. A file that cannot be read is told.
+func (k *queries) source(i int) table.QueryTable {
+	s := k.w.Steps[i].Table
+	at := fmt.Sprintf("steps[%d].table.", i)
+	file, key := s.Arrow, "arrow"
+	data := k.pack.File(file)
+	switch {
+	case s.CSV != "":
+		file, key = s.CSV, "csv"
+		var out bytes.Buffer
+		if err := table.WriteCSV(context.Background(), "-", k.pack.File(file), s.Columns, table.WriteOptions{Stdout: &out}); err != nil {
+			k.doc.Add(at+key, err.Error(), "")
+			return table.QueryTable{Open: true}
+		}
+		data = out.Bytes()
+	case s.Arrow == "":
+		return literalRows(s)
+	}
+	r, err := table.Open("-", table.Options{Stdin: bytes.NewReader(data)})
+	if err != nil {
+		k.doc.Add(at+key, err.Error(), "")
+		return table.QueryTable{Open: true}
+	}
+	var t table.QueryTable
+	for _, c := range r.Columns() {
+		t.Columns = append(t.Columns, c.Name)
+	}
+	_ = r.Close() // it is in memory
+	return t
+}
+
+// literalRows is what rows say of their columns; where they are computed, nobody knows.
+func literalRows(s *workflow.Source) table.QueryTable {
+	t := table.QueryTable{Columns: slices.Sorted(maps.Keys(s.Columns))}
+	var rows []map[string]json.RawMessage
+	if json.Unmarshal(s.Rows, &rows) != nil {
+		t.Open = true
+		return t
+	}
+	for _, row := range rows {
+		for _, name := range slices.Sorted(maps.Keys(row)) {
+			if !slices.Contains(t.Columns, name) {
+				t.Columns = append(t.Columns, name)
+			}
+		}
+	}
+	t.Open = len(t.Columns) == 0
+	return t
+}
