@@ -1,12 +1,17 @@
 package config
 
 import (
+	"bytes"
+	"encoding/xml"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/table"
+	"github.com/tenonhq/tenon/workflow"
 )
 
 // FuzzForms reads anything as a configuration and as the files of other programs.
@@ -84,6 +89,74 @@ func placed(t *testing.T, err error) {
 	for _, e := range list {
 		if e.File == "" || e.Line < 1 || e.Col < 1 || e.Message == "" {
 			t.Errorf("without a place: %+v", e)
+		}
+	}
+}
+
+// FuzzWorkflow reads anything as a workflow file. Whatever is in it, each error has a
+// place in it; what is read can be drawn, told of and given parameters, and its queries
+// can be compiled.
+func FuzzWorkflow(f *testing.F) {
+	files, err := filepath.Glob("../cmd/tenon/testdata/script/*.txtar")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for part := range bytes.SplitSeq(data, []byte("\n-- ")) {
+			if _, text, _ := bytes.Cut(part, []byte("--\n")); bytes.HasPrefix(text, []byte("kind: workflow\n")) {
+				f.Add(text)
+			}
+		}
+	}
+	for _, text := range []string{
+		"kind: workflow\nversion: 1\nname: a\ndescription: d\nsteps: [{id: a, sql: \"SELECT * FROM b\"}, {id: b, sql: 'SELECT 1 AS n', after: [a]}]\n",
+		"kind: workflow\nversion: 1\nname: a\ndescription: d\nsteps: [{id: a, tool: t, args: {x: \"[[1], {'y': steps.b.text}]\"}, foreach: \"[1]\", retry: 3}, {id: b, template: \"{{ data }}\", when: params.p}]\nparameters: {p: {type: boolean, default: 3}}\n",
+		"kind: workflow\nversion: 1\nname: a\ndescription: d\nsteps:\n  - id: a\n    sql: |2\n\n      SELECT\n       x\n  - id: c\n    sql: >-\n      SELECT a\n      b\n  - {id: d, sql: \"SEL\\u0045CT é, x\", tables: [a.b]}\n",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 16<<10 {
+			return
+		}
+		w, doc, err := parseWorkflow("f.yaml", data)
+		placed(t, err)
+		if err != nil {
+			return
+		}
+		_ = w.Graph().Text()
+		if svg := w.Graph().SVG(); !xmlValid(svg) {
+			t.Errorf("the picture is no XML: %s", svg)
+		}
+		_, _ = w.Params(nil)
+		k := &queries{readWorkflowFile: readWorkflowFile{w: w, pack: &workflow.Pack{}, doc: doc}, known: map[string]table.QueryTable{}}
+		for i := range w.Steps {
+			if w.Steps[i].SQL != "" {
+				if _, err := k.step(i); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		placed(t, doc.Err())
+		var list Errors
+		if errors.As(doc.Err(), &list) {
+			for _, e := range list {
+				if lines := bytes.Count(data, []byte("\n")) + 1; e.Line < 1 || e.Line > lines || e.Col < 1 {
+					t.Errorf("%d:%d is not in the %d lines of the file: %s", e.Line, e.Col, lines, e.Message)
+				}
+			}
+		}
+	})
+}
+
+func xmlValid(b []byte) bool {
+	for d := xml.NewDecoder(bytes.NewReader(b)); ; {
+		if _, err := d.Token(); err != nil {
+			return errors.Is(err, io.EOF)
 		}
 	}
 }

@@ -168,6 +168,37 @@ message: second
 	}
 }
 
+// TestWorkflowBudgetDay has the agents of a workflow that a person begins draw on the
+// budget of the day, like any other agent, while its own calls of tools, which no model
+// proposed, do not.
+func TestWorkflowBudgetDay(t *testing.T) {
+	c := &config.Config{Budgets: agent.Budgets{Day: agent.Budget{Turns: 1, ToolCalls: 1}}, Agents: map[string]agent.Config{"helper": agent.Config{}.WithDefaults()}}
+	h, _ := budgeted(t, t.TempDir(), c, &shop{}, func(*tenon.Request) (*tenon.Response, error) { return says("helped"), nil })
+	tools, asks := flowFile(t, `
+steps:
+  - {id: a, server: shop, tool: price, args: {thing: "'a'"}}
+  - {id: b, server: shop, tool: price, args: {thing: "'b'"}}
+  - {id: c, server: shop, tool: price, args: {thing: "'c'"}}
+message: c
+`), flowFile(t, `
+steps:
+  - {id: first, agent: helper, message: x}
+message: first
+`)
+	for i, tt := range []struct {
+		flow  host.Workflow
+		state tenon.RunState
+	}{{tools, tenon.RunCompleted}, {asks, tenon.RunCompleted}, {tools, tenon.RunCompleted}, {asks, tenon.RunFailed}} {
+		row, _ := runFlow(t, h, host.WorkflowCall{Workflow: tt.flow})
+		if row.State != tt.state {
+			t.Errorf("run %d: %s, want %s: %s", i, row.State, tt.state, message(t, h, row.ID))
+		}
+		if tt.state == tenon.RunFailed && !strings.Contains(message(t, h, row.ID), "the budget of this day is used up") {
+			t.Errorf("run %d: %s", i, message(t, h, row.ID))
+		}
+	}
+}
+
 func kept(events []tenon.Event) (list []tenon.Event) {
 	for _, e := range events {
 		if e.Seq > 0 {

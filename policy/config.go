@@ -112,7 +112,7 @@ type Block struct {
 	Cache Cache `yaml:"cache"`
 	// Names of arguments and of members of results. In results they are masked before the model and the journal get them; arguments are encrypted in the store, and masked in logs, records and exports.
 	Redact []string `yaml:"redact" default:"[]"`
-	// US dollars for one call; they count in limits.cost and in budgets.
+	// US dollars for one call; they count in limits.cost and in budgets. A call that a person makes, or a workflow that a person begins, counts in neither.
 	Cost *float64 `yaml:"cost" min:"0" default:"0"`
 	// How long a question waits for a person; then the call is refused and the model is told.
 	Expires time.Duration `yaml:"expires" default:"for ever"`
