@@ -65,6 +65,8 @@ type Config struct {
 	Limits Limits `yaml:"limits"`
 	// How a long conversation is made to fit the model.
 	Compaction Compaction `yaml:"compaction"`
+	// Arrow files with which a conversation of this agent begins, before those of the question: the model is told their columns, and passes them to tools.
+	DataInputs []string `yaml:"data_inputs" default:"[]"`
 	// What the model is told before the list of the tables of data (docs/reference/data.md); it should end with a heading. Default: what ids are, and "## Data repository:".
 	DataMessagePrefix string `yaml:"data_message_prefix"`
 	// Where the error of a run that fails goes.

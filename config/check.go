@@ -519,6 +519,15 @@ func (k *checker) agent(p string, a agent.Config) {
 	if _, ok := k.c.Models[a.Model]; a.Model != "" && !ok {
 		k.bad(p+".model", k.hintFor(a.Model, "models"), "no model '%s'", a.Model)
 	}
+	for i, file := range a.DataInputs {
+		if at := index(p+".data_inputs", i); !k.failedUnder(at) {
+			if st, err := os.Stat(file); err != nil {
+				k.bad(at, "", "%s", reason(err))
+			} else if st.IsDir() {
+				k.bad(at, "name an Arrow file", "%s is a folder", file)
+			}
+		}
+	}
 	if k.has(p+".instructions.text") && k.has(p+".instructions.file") {
 		k.bad(p+".instructions.file", "", "'text' and 'file' together: instructions have one of them")
 	} else if f := a.Instructions.File; f != "" && !k.apart {

@@ -35,7 +35,7 @@ var isPath = map[string]bool{
 	"servers.NAME.cwd": true, "servers.NAME.env_file": true, "models.NAME.path": true, "agents.NAME.instructions.file": true,
 	"agents.NAME.prompt": true, "prices": true, "store.path": true, "secrets.NAME.file": true, "models.NAME.api_key.file": true, "servers.NAME.auth.secret.file": true,
 	"serve.auth.secret.file": true, "serve.auth.tokens.NAME.file": true, "registry.secret.file": true, "servers.NAME.principals.NAME.auth.secret.file": true,
-	"servers.NAME.auth.client_secret.file": true, "servers.NAME.auth.private_key.file": true, "servers.NAME.auth.assertion.file": true, "servers.NAME.roots[]": true, "tools.NAME.path": true,
+	"servers.NAME.auth.client_secret.file": true, "servers.NAME.auth.private_key.file": true, "servers.NAME.auth.assertion.file": true, "servers.NAME.roots[]": true, "tools.NAME.path": true, "agents.NAME.data_inputs[]": true,
 }
 
 // words holds the values of paths that are no files.
@@ -53,7 +53,7 @@ var bounds = map[string][2]float64{
 // that does nothing would be a broken promise.
 var laterKeys = map[string][]string{
 	"config.Config": {"tool_tables"},
-	"agent.Config":  {"data_inputs", "history"},
+	"agent.Config":  {"history"},
 	"config.Engine": {"address", "namespace"},
 	"config.Store":  {"dsn"},
 }

@@ -44,7 +44,8 @@ func (h *Host) startChild(ctx context.Context, caller tenon.Run, id string, c *a
 	if c.Server == catalog.WorkflowServer {
 		return h.startWorkflowChild(ctx, caller, id, c)
 	}
-	spec, snapshot, err := h.childSpec(ctx, caller, c)
+	begin := engine.Spec{}
+	spec, snapshot, err := h.childSpec(ctx, caller, c, &begin)
 	if err != nil {
 		return err
 	}
@@ -52,11 +53,12 @@ func (h *Host) startChild(ctx context.Context, caller tenon.Run, id string, c *a
 	spec.Depth, spec.MaxDepth, spec.Grants = c.Depth, c.MaxDepth, c.Grants
 	row := tenon.Run{ID: id, Session: caller.Session, Principal: caller.Principal, Caller: caller.ID, Core: agent.Version, Agent: c.Agent, Model: spec.Model,
 		Title: shorten(spec.Question, titleLen), State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
-	return h.start(ctx, engine.Spec{Run: row, Data: encode(spec)}, snapshot)
+	begin.Run, begin.Data = row, encode(spec)
+	return h.start(ctx, begin, snapshot)
 }
 
 // childSpec is what a called run begins with.
-func (h *Host) childSpec(ctx context.Context, caller tenon.Run, c *agent.ChildCommand) (agent.Spec, *catalog.Snapshot, error) {
+func (h *Host) childSpec(ctx context.Context, caller tenon.Run, c *agent.ChildCommand, begin *engine.Spec) (agent.Spec, *catalog.Snapshot, error) {
 	if c.Server == catalog.PromptServer {
 		spec, err := h.promptSpec(ctx, caller, c)
 		return spec, nil, err
@@ -69,7 +71,14 @@ func (h *Host) childSpec(ctx context.Context, caller tenon.Run, c *agent.ChildCo
 	if err != nil {
 		return agent.Spec{}, nil, err
 	}
-	spec, snapshot, _, err := h.agentSpec(ctx, c.Agent, a, Question{Text: text, Grant: c.Grant, called: caller.Core == agent.Version})
+	q := Question{Text: text, Grant: c.Grant, called: caller.Core == agent.Version}
+	if q.Data, err = dataInputs(a, nil); err != nil {
+		return agent.Spec{}, nil, tenon.Errorf(tenon.ErrorCode(err), "agents.%s.%w", c.Agent, err)
+	}
+	spec, snapshot, _, err := h.agentSpec(ctx, c.Agent, a, q)
+	if err == nil && len(q.Data) > 0 {
+		err = h.giveData(ctx, q, a, snapshot, &spec, begin)
+	}
 	return spec, snapshot, err
 }
 

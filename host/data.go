@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -188,6 +190,36 @@ func tellRows(t tenon.Table, q queried) *tenon.Result {
 	}
 	q.Rows = encode(list)
 	return &tenon.Result{Content: []tenon.Content{tenon.Text(b.String())}, Structured: encode(q)}
+}
+
+// dataInputs reads the tables with which a conversation of an agent begins. They stand before
+// those of the question.
+func dataInputs(a agent.Config, data [][]byte) ([][]byte, error) {
+	var list [][]byte
+	for i, file := range a.DataInputs {
+		b, err := readBounded(file, maxTable)
+		if err != nil {
+			return nil, tenon.Errorf(tenon.CodeConfig, "data_inputs[%d]: %w", i, err)
+		}
+		list = append(list, b)
+	}
+	return append(list, data...), nil
+}
+
+// readBounded reads a file of at most so many bytes.
+func readBounded(file string, most int64) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil && int64(len(b)) > most {
+		err = tenon.Errorf(tenon.CodeTooLarge, "%s has more than %d MiB", file, most>>20)
+	}
+	return b, err
 }
 
 // giveData puts the tables of a question into the spec and its blobs beside it, and says

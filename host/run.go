@@ -106,6 +106,11 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 	}
 	name := h.agentName(q.Agent)
 	run.Agent = name
+	if run.Parent == "" {
+		if q.Data, err = dataInputs(a, q.Data); err != nil {
+			return tenon.Run{}, nil, tenon.Errorf(tenon.ErrorCode(err), "agents.%s.%w", name, err)
+		}
+	}
 	spec, snapshot, problems, err := h.agentSpec(ctx, name, a, q)
 	if err != nil {
 		return tenon.Run{}, problems, err

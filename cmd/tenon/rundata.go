@@ -17,6 +17,10 @@ type dataFiles struct{ in, out []string }
 
 func (d *dataFiles) flags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&d.in, "data-in", nil, "table of data for the agent, `FILE`.arrow; - is stdin; may be repeated")
+	d.outFlag(cmd)
+}
+
+func (d *dataFiles) outFlag(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&d.out, "data-out", nil, "write a table that the run has made to `FILE`.arrow; repeated, the last ones, oldest first")
 }
 

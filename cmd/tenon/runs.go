@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/host"
 )
 
 func newRuns(a *app) *cobra.Command {
@@ -140,6 +141,7 @@ func safeLineTabs(cells []string) string {
 
 func newRunsResume(a *app) *cobra.Command {
 	var yes bool
+	data := &dataFiles{}
 	o := opening{connect: true, cassette: cassette{resumed: true}}
 	cmd := &cobra.Command{
 		Use:   "resume RUN",
@@ -152,12 +154,20 @@ func newRunsResume(a *app) *cobra.Command {
 			if err := o.cassette.check(cmd); err != nil {
 				return err
 			}
+			if err := data.check(a, cmd, &detachFlags{}); err != nil {
+				return err
+			}
 			return a.withRun(cmd.Context(), o, args, func(h desk, run tenon.Run) error {
-				return a.resume(cmd.Context(), h, run, yes)
+				err := a.resume(cmd.Context(), h, run, yes)
+				if local, ok := h.(*host.Host); ok && err == nil {
+					err = data.write(cmd.Context(), a, local, run)
+				}
+				return err
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "allow every tool call that would ask")
+	data.outFlag(cmd)
 	waitFlag(a, cmd.Flags())
 	o.cassette.flags(cmd.Flags())
 	return cmd
