@@ -5,9 +5,9 @@
 // does them for a whole list hands the list to [Map]. Nearly all lists are short; those
 // are worked off where they are, without a goroutine.
 //
-// It stands below all other packages, and imports none: mcp reads definitions with it
-// as they come from a server, catalog then shapes
-// the tools, and host makes what is pinned of them.
+// It stands below all other packages, and imports none: mcp reads definitions with it as
+// they come from a server, catalog then shapes the tools, and host makes what is pinned
+// of them. Whatever it runs has ended when it returns.
 package spread
 
 import (

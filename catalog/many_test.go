@@ -1,0 +1,68 @@
+package catalog_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
+)
+
+// TestShapeMany shapes as many tools as are spread over the cores: what comes out is what
+// comes of each by itself, in the same order, and a function sees one tool at a time.
+func TestShapeMany(t *testing.T) {
+	tools := make([]tenon.Tool, 5000)
+	for i := range tools {
+		tools[i] = tenon.Tool{Remote: fmt.Sprintf("tool_%d", i), Description: "does it", Input: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}}}`)}
+		switch i % 10 {
+		case 3:
+			tools[i].Input = json.RawMessage(`{"type":"array"}`)
+		case 5:
+			tools[i].Input = json.RawMessage(`{"type":`)
+		case 7:
+			tools[i].Output = json.RawMessage(`{"a"}`)
+		case 9:
+			tools[i].Remote = "left_" + tools[i].Remote
+		}
+	}
+	calls := 0 // without a lock: the race detector tells if there are two at a time
+	source := func(list []tenon.Tool) catalog.Source {
+		return catalog.Source{Server: "s", Trusted: true, Exclude: []string{"left_*"}, Tools: list, Transform: []catalog.Transform{
+			{HideParams: []string{"a"}}, {Rename: map[string]string{"tool_4000": "renamed"}}}}
+	}
+	many, problems := catalog.Build([]catalog.Source{source(tools)})
+	if len(problems) > 0 {
+		t.Error(problems)
+	}
+	var one []tenon.Tool
+	var withheld []catalog.Withheld
+	for i := range tools {
+		s, _ := catalog.Build([]catalog.Source{source(tools[i : i+1])})
+		one, withheld = append(one, s.Tools()...), append(withheld, s.Withheld()...)
+	}
+	byName := func(a, b tenon.Tool) int { return strings.Compare(a.Name, b.Name) }
+	slices.SortFunc(one, byName)
+	slices.SortFunc(withheld, func(a, b catalog.Withheld) int { return strings.Compare(a.Remote, b.Remote) })
+	if diff := cmp.Diff(one, many.Tools()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(withheld, many.Withheld()); diff != "" {
+		t.Error(diff)
+	}
+	again, err := catalog.Decode(many.Encode())
+	if err != nil || again.Digest() != many.Digest() {
+		t.Errorf("encoded, it is another one: %v", err)
+	}
+
+	last := source(tools)
+	last.Transform = append(last.Transform, catalog.Transform{Func: func(t tenon.Tool) *tenon.Tool { calls++; return &t }})
+	catalog.Shape(last)
+	if calls != 5000-500-500 { // those that are left out before
+		t.Errorf("the function saw %d tools", calls)
+	}
+}
