@@ -92,7 +92,7 @@ func (h *Host) TableFiles(ctx context.Context) ([]TableFile, error) {
 					return fs.SkipDir
 				}
 				return nil
-			case !d.Type().IsRegular() || !isTableName(d.Name()):
+			case !d.Type().IsRegular() || !isTableName(d.Name()) || strings.HasPrefix(d.Name(), "."): // hidden: also what is being brought
 				return nil
 			}
 			if st, err := d.Info(); err == nil {

@@ -60,6 +60,19 @@ func (f *frames) add(sent bool, body []byte) {
 	k.body = append(k.body[:0], body[:min(len(body), frameKept)]...)
 }
 
+// all returns copies of what is kept, oldest first, and the number of the last one. Who
+// sends and receives waits for no more than that.
+func (f *frames) all() (list []keptFrame, last uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for seq := max(f.last, maxFrames) - maxFrames; seq < f.last; seq++ {
+		k := f.ring[seq%maxFrames]
+		k.body = slices.Clone(k.body)
+		list = append(list, k)
+	}
+	return list, f.last
+}
+
 // trace keeps a message of a connection, without what its caller has of its own.
 func (s *Server) trace(sent bool, body []byte) {
 	if s.veil != nil {
@@ -77,14 +90,11 @@ var (
 // Frames returns the last messages, oldest first. Mask takes secrets out of each. With
 // withhold nothing of calls of tools is shown but that there was one.
 func (s *Server) Frames(mask func([]byte) []byte, withhold string) []Frame {
-	f := s.frames
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	list := []Frame{}
 	asked := map[string]string{} // id -> method of our requests
-	for seq := max(f.last, maxFrames) - maxFrames + 1; seq <= f.last; seq++ {
-		k := &f.ring[(seq-1)%maxFrames]
-		m := Frame{Seq: seq, At: k.at, Sent: k.sent, Bytes: k.bytes, Cut: k.bytes > len(k.body)}
+	kept, last := s.frames.all()
+	for i, k := range kept {
+		m := Frame{Seq: last - uint64(len(kept)-1-i), At: k.at, Sent: k.sent, Bytes: k.bytes, Cut: k.bytes > len(k.body)}
 		if g := frameID.FindSubmatch(k.body); g != nil {
 			m.ID = string(g[1])
 		}
@@ -97,7 +107,7 @@ func (s *Server) Frames(mask func([]byte) []byte, withhold string) []Frame {
 		case m.Method == "" && m.ID != "" && !m.Sent:
 			m.Answer, m.Method = true, asked[m.ID]
 		}
-		body := mask(slices.Clone(k.body))
+		body := mask(k.body)
 		switch {
 		case withhold != "" && (m.Method == "" || m.Method == "tools/call" || m.Method == "notifications/progress"):
 			m.Hidden = withhold

@@ -176,6 +176,55 @@ test("branch from any message, and ask a question otherwise", async ({ chrome })
   expect(wrong).toEqual([]);
 });
 
+test("results: a picture, numbers with all their digits, and five megabytes of text", async ({ chrome }) => {
+  const { page, wrong } = await visit(chrome, p, "/tools/multi");
+  const call = () => page.getByRole("button", { name: "Call the tool" }).click();
+  await call();
+  await expect(page.getByRole("img", { name: "a picture from the tool" })).toBeVisible();
+  await page.goto(`${p.url}/tools/structured`);
+  await call();
+  await page.getByRole("tab", { name: "json" }).click();
+  await expect(page.getByText("9007199254740993", { exact: true }).first()).toBeVisible();
+  await page.goto(`${p.url}/tools/big`);
+  await call();
+  // The page draws a part, and answers.
+  await expect(page.getByRole("link", { name: "the call as a run" })).toBeVisible();
+  await expect(page.locator("pre").first()).toContainText("quick brown fox");
+  expect(await page.evaluate(() => document.body.innerText.length)).toBeLessThan(200_000);
+  // Digits that JavaScript's numbers have no room for reach the tool.
+  await page.goto(`${p.url}/tools/add`);
+  await page.getByRole("button", { name: "JSON" }).click();
+  await page.getByRole("textbox").last().fill('{"a": 9007199254740993, "b": 0}');
+  await call();
+  await page.getByRole("link", { name: "the call as a run" }).click();
+  await expect(page.getByText("9007199254740993").first()).toBeVisible();
+  const run = page.url().split("/").pop()!;
+  expect(p.run("runs", "events", run, "-c", "tenon.yaml", "-o", "jsonl")).toContain('"a":9007199254740993');
+  expect(wrong).toEqual([]);
+});
+
+test("a token that holds no longer: the page says so and since when, and takes the new one", async ({ chrome }) => {
+  const own = new Project();
+  try {
+    own.run("init");
+    await own.serve();
+    const { page, wrong } = await visit(chrome, own, "/servers");
+    await own.stop();
+    await expect(page.getByText("No connection to tenon serve")).toBeVisible();
+    own.write(".tenon/serve.token", `${"another-token-".repeat(4)}\n`);
+    await own.serve();
+    const told = page.getByRole("status").filter({ hasText: "The token is not valid any more: what is shown is as of" });
+    await expect(told).toBeVisible();
+    await told.getByRole("button", { name: "Sign in" }).click();
+    await page.getByLabel("Token").fill(own.token());
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await expect(page.getByRole("article", { name: "Server demo" })).toBeVisible();
+    expect(wrong).toEqual([]);
+  } finally {
+    await own.end();
+  }
+});
+
 test("a newcomer: init, serve --model demo, and the call that the page asks about", async ({ chrome }) => {
   const first = new Project();
   try {

@@ -1,6 +1,7 @@
 // The one way to the server: every request carries the token, every failure is a
 // Failure that says what the server said.
 
+import { parse } from "./exact";
 import type { Problem } from "./types";
 
 const KEY = "tenon.token";
@@ -53,7 +54,7 @@ export async function request<T>(method: string, path: string, body?: unknown, m
   }
   if (!res.ok) throw await readFailure(res);
   if (res.status === 204) return undefined as T;
-  return (await res.json()) as T;
+  return parse(await res.text()) as T;
 }
 
 export const get = <T>(path: string) => request<T>("GET", path);

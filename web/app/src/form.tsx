@@ -1,6 +1,7 @@
 // A form made from a JSON Schema.
 
 import { useState } from "react";
+import { Exact, number, parse } from "./exact";
 import { choices, shapeOf, typeOf } from "./schema";
 import type { Schema } from "./types";
 import { Button, Labelled, field, visible, visibleJson } from "./ui";
@@ -101,14 +102,15 @@ function Input({ schema, value, onChange, id, required }: Props & { id: string }
 }
 
 function NumberInput({ id, value, onChange, whole }: { id: string; value: unknown; onChange: (v: unknown) => void; whole: boolean }) {
-  const [text, setText] = useState(value === undefined ? "" : String(value));
-  const own = text.trim() === "" ? undefined : Number(text);
-  const shown = Object.is(own, value) ? text : value === undefined ? "" : String(value);
+  const said = (v: unknown) => (v === undefined ? "" : v instanceof Exact ? v.source : String(v));
+  const [text, setText] = useState(said(value));
+  const own = text.trim() === "" ? undefined : number(text.trim());
+  const shown = Object.is(own, value) || (own instanceof Exact && value instanceof Exact && own.source === value.source) ? text : said(value);
   return (
     <input id={id} inputMode={whole ? "numeric" : "decimal"} className={field} autoComplete="off" value={shown}
       onChange={(e) => {
         setText(e.target.value);
-        onChange(e.target.value.trim() === "" ? undefined : Number(e.target.value));
+        onChange(e.target.value.trim() === "" ? undefined : number(e.target.value.trim()));
       }} />
   );
 }
@@ -128,7 +130,7 @@ export function JsonInput({ id, value, onChange, rows = 3 }: { id?: string; valu
             return;
           }
           try {
-            onChange(JSON.parse(e.target.value));
+            onChange(parse(e.target.value));
             setError("");
           } catch (x) {
             setError(`not JSON: ${(x as Error).message}`);

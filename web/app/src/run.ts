@@ -1,5 +1,6 @@
 // A run that a page follows: its journal so far, then each event as it comes.
 
+import { parse } from "./exact";
 import { useCallback, useEffect, useState, useSyncExternalStore } from "react";
 import { type View, applyAll, emptyView, withoutLive } from "./fold";
 import { type Link, follow } from "./stream";
@@ -35,7 +36,7 @@ class Follower {
         let problem = "";
         for (const m of messages) {
           if (m.type === "problem") problem = (JSON.parse(m.data) as { detail?: string }).detail ?? m.data;
-          else events.push(JSON.parse(m.data) as RunEvent);
+          else events.push(parse(m.data) as RunEvent);
         }
         const view = applyAll(this.state.view, events);
         const kept = events.filter((e) => e.seq > this.state.view.seq);

@@ -1,6 +1,7 @@
 // What a form made from a JSON Schema starts with, and what is wrong with what was
 // filled in. The server validates again; this is to say it beside the field.
 
+import { Exact } from "./exact";
 import type { Schema } from "./types";
 
 export type Shape = "text" | "number" | "boolean" | "choice" | "object" | "list" | "json";
@@ -60,7 +61,9 @@ export function problems(s: Schema, v: unknown, path = ""): Record<string, strin
       break;
     case "integer":
     case "number":
-      if (typeof v !== "number" || Number.isNaN(v)) out[path] = "a number is needed";
+      if (v instanceof Exact) {
+        if (typeOf(s) === "integer" && !/^-?\d+$/.test(v.source)) out[path] = "a whole number is needed"; // its bounds are the server's business
+      } else if (typeof v !== "number" || Number.isNaN(v)) out[path] = "a number is needed";
       else if (typeOf(s) === "integer" && !Number.isInteger(v)) out[path] = "a whole number is needed";
       else if (s.minimum !== undefined && v < s.minimum) out[path] = `at least ${s.minimum}`;
       else if (s.maximum !== undefined && v > s.maximum) out[path] = `at most ${s.maximum}`;

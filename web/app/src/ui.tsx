@@ -2,6 +2,7 @@
 
 import { type ButtonHTMLAttributes, type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { Failure } from "./api";
+import { Exact } from "./exact";
 import { go } from "./router";
 
 export const cx = (...c: (string | false | null | undefined)[]) => c.filter(Boolean).join(" ");
@@ -156,11 +157,11 @@ export function LongText({ text, mono = true }: { text: string; mono?: boolean }
 
 /** JSON as a tree that opens where one looks. */
 export function Json({ value, depth = 0 }: { value: unknown; depth?: number }) {
-  const entries = Array.isArray(value) ? value.map((v, i) => [String(i), v] as const) : value && typeof value === "object" ? Object.entries(value) : null;
+  const entries = Array.isArray(value) ? value.map((v, i) => [String(i), v] as const) : value && typeof value === "object" && !(value instanceof Exact) ? Object.entries(value) : null;
   const [open, setOpen] = useState(depth < 2 && (entries?.length ?? 0) <= 40);
   const [limit, setLimit] = useState(100);
   if (!entries) {
-    const text = typeof value === "string" ? JSON.stringify(visible(value.length > 5000 ? value.slice(0, 5000) + "…" : value)) : String(value);
+    const text = typeof value === "string" ? JSON.stringify(visible(value.length > 5000 ? value.slice(0, 5000) + "…" : value)) : value instanceof Exact ? value.source : String(value);
     return <span className={cx("font-mono text-xs break-all", typeof value === "string" ? "text-ok" : "text-accent")}>{text}</span>;
   }
   const [l, r] = Array.isArray(value) ? "[]" : "{}";
