@@ -762,7 +762,7 @@ export type Check = {
 
 export type DoctorRequest = {
   /** only these, and what they need */
-  servers?: string[];
+  servers?: string[] | null;
 };
 
 export type Frame = {
