@@ -155,6 +155,9 @@ func (s *State) applyAttempt(e tenon.Event) error {
 		if f.Error != nil && f.Error.Code == tenon.CodeTooLarge && s.fills() {
 			return nil
 		}
+		if f.Error != nil && f.Error.Code == tenon.CodeTimeout && s.overtime() && s.final == "" {
+			return nil // it was the run's time that ended the call: what is next is for the limit to say
+		}
 		s.stop = tenon.StopError
 		switch s.failed = f.Error; {
 		case s.failed == nil:

@@ -1,0 +1,63 @@
+package agent_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+)
+
+// TestTimeIsUpDuringAModelCall: a request that the run's time has ended is the limit's
+// matter and no failure of the model; one that timed out before its time is.
+func TestTimeIsUpDuringAModelCall(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		limit string
+		took  time.Duration
+		stop  tenon.StopReason
+		state tenon.RunState
+	}{
+		{"fails", agent.OnLimitFail, 2 * time.Second, tenon.LimitTime, tenon.RunFailed},
+		{"a last answer", agent.OnLimitFinal, 2 * time.Second, tenon.LimitTime, tenon.RunCompleted},
+		{"the model's own timeout", agent.OnLimitFail, time.Millisecond, tenon.StopError, tenon.RunFailed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			core := agent.New(agent.Spec{Question: "q", Model: "m", Timeout: time.Second, OnLimit: c.limit}, nil)
+			now, seq := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), uint64(0)
+			apply := func(e tenon.Event) {
+				t.Helper()
+				seq++
+				e.Run, e.Seq, e.Time = "run_1", seq, now
+				if err := core.Apply(e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			apply(tenon.Event{Kind: tenon.EventRun})
+			apply(tenon.Event{Step: "1", Kind: tenon.EventStarted, Attempt: 1, Data: data(tenon.StartedData{Kind: agent.CommandModel})})
+			now = now.Add(c.took)
+			apply(tenon.Event{Step: "1", Kind: agent.EventFailed, Data: data(agent.Failure{Error: tenon.Errorf(tenon.CodeTimeout, "the deadline passed")})})
+			next := core.Next()
+			if c.state == tenon.RunCompleted {
+				if len(next) != 1 || next[0].Kind != agent.CommandFinal {
+					t.Fatalf("%+v", next)
+				}
+				apply(tenon.Event{Step: next[0].Step, Kind: tenon.EventStarted, Attempt: 1, Data: data(tenon.StartedData{Kind: agent.CommandFinal})})
+				apply(tenon.Event{Step: "1", Kind: agent.EventModel, Data: data(agent.Answered{Response: tenon.Response{Stop: tenon.StopEnd,
+					Message: &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{{Type: tenon.PartText, Text: "so far"}}}}})})
+				next = core.Next()
+			}
+			if len(next) != 1 || next[0].Kind != tenon.CommandDone {
+				t.Fatalf("%+v", next)
+			}
+			var done tenon.DoneData
+			if err := json.Unmarshal(next[0].Data, &done); err != nil {
+				t.Fatal(err)
+			}
+			if done.Stop != c.stop || done.State != c.state {
+				t.Errorf("%s (%s), want %s (%s)", done.State, done.Stop, c.state, c.stop)
+			}
+		})
+	}
+}
