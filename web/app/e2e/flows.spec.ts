@@ -209,6 +209,7 @@ test("a token that holds no longer: the page says so and since when, and takes t
     own.run("init");
     await own.serve();
     const { page, wrong } = await visit(chrome, own, "/servers");
+    await expect(page.getByRole("article", { name: "Server demo" })).toBeVisible();
     await own.stop();
     await expect(page.getByText("No connection to tenon serve")).toBeVisible();
     own.write(".tenon/serve.token", `${"another-token-".repeat(4)}\n`);
@@ -223,6 +224,16 @@ test("a token that holds no longer: the page says so and since when, and takes t
   } finally {
     await own.end();
   }
+});
+
+test("a page whose parts cannot be loaded says so, and is loaded when tenon serve is back", async ({ chrome }) => {
+  const { page } = await visit(chrome, p);
+  await page.route("**/assets/runs-*", (route) => route.abort());
+  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Runs" }).click();
+  await expect(page.getByRole("alert")).toContainText("This page could not be loaded");
+  await page.unroute("**/assets/runs-*");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await expect(page.getByRole("heading", { name: "Runs" })).toBeVisible();
 });
 
 test("a newcomer: init, serve --model demo, and the call that the page asks about", async ({ chrome }) => {

@@ -157,6 +157,10 @@ class Guard extends Component<{ children: ReactNode }, { error?: unknown }> {
     return { error };
   }
   render() {
-    return this.state.error ? <ErrorBox error={this.state.error} retry={() => this.setState({ error: undefined })} /> : this.props.children;
+    const { error } = this.state;
+    if (!error) return this.props.children;
+    // A part that was not loaded is never asked for again by itself; another version of tenon has others.
+    if (error instanceof TypeError && /import|module/i.test(error.message)) return <ErrorBox error={new Error("This page could not be loaded: tenon serve cannot be reached, or is another version by now.")} retry={() => location.reload()} />;
+    return <ErrorBox error={error} retry={() => this.setState({ error: undefined })} />;
   }
 }
