@@ -75,6 +75,7 @@ func (h *Host) childSpec(ctx context.Context, caller tenon.Run, c *agent.ChildCo
 	if q.Data, err = dataInputs(a, nil); err != nil {
 		return agent.Spec{}, nil, tenon.Errorf(tenon.ErrorCode(err), "agents.%s.%w", c.Agent, err)
 	}
+	q.own = len(q.Data)
 	spec, snapshot, _, err := h.agentSpec(ctx, c.Agent, a, q)
 	if err == nil && len(q.Data) > 0 {
 		err = h.giveData(ctx, q, a, snapshot, &spec, begin)

@@ -227,12 +227,16 @@ func readBounded(file string, most int64) ([]byte, error) {
 // with them.
 func (h *Host) giveData(ctx context.Context, q Question, a agent.Config, s *catalog.Snapshot, spec *agent.Spec, begin *engine.Spec) error {
 	for i, data := range q.Data {
+		what := fmt.Sprintf("table %d of the question", i-q.own+1)
+		if i < q.own {
+			what = fmt.Sprintf("data_inputs[%d] of the agent, %s", i, a.DataInputs[i])
+		}
 		if len(data) > maxTable {
-			return tenon.Errorf(tenon.CodeTooLarge, "table %d of the question has more than %d MiB", i+1, maxTable>>20)
+			return tenon.Errorf(tenon.CodeTooLarge, "%s has more than %d MiB", what, maxTable>>20)
 		}
 		t, _, err := summary(ctx, data, 0)
 		if err != nil {
-			return tenon.Errorf(tenon.ErrorCode(err), "table %d of the question: %w", i+1, err)
+			return tenon.Errorf(tenon.ErrorCode(err), "%s: %w", what, err)
 		}
 		n := strconv.Itoa(i + 1)
 		t.Name, t.Description, t.Digest = "input_table_"+n, "Input table "+n, digestOf(data)

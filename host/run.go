@@ -54,6 +54,7 @@ type Question struct {
 	asked          string // digest of what was asked under a key
 	id, newSession string // of the run and of a session that it begins; empty: new ones
 	called         bool   // by another agent: servers that are hidden are there for it
+	own            int    // of Data, those that the agent's configuration names, which come first
 }
 
 // titleLen is how much of a question stands in lists.
@@ -110,6 +111,7 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 		if q.Data, err = dataInputs(a, q.Data); err != nil {
 			return tenon.Run{}, nil, tenon.Errorf(tenon.ErrorCode(err), "agents.%s.%w", name, err)
 		}
+		q.own = len(a.DataInputs)
 	}
 	spec, snapshot, problems, err := h.agentSpec(ctx, name, a, q)
 	if err != nil {
