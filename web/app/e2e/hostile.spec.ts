@@ -163,8 +163,9 @@ for (const how of ["shows", "error", "fails"])
     await to(g.page, `/sessions/${run.session}`);
     await expect(g.page.locator('[data-step="10.29"]')).toBeVisible();
     const seen = await g.look("main");
-    for (let n = 0; n < 20 && (await g.page.locator('[data-step="1.0"]').count()) === 0; n++) {
-      await g.page.getByRole("button", { name: /earlier step/ }).scrollIntoViewIfNeeded();
+    for (let n = 0; n < 60 && (await g.page.locator('[data-step="1.0"]').count()) === 0; n++) {
+      // In one go: it is replaced by what it stands for as soon as it comes into sight.
+      await g.page.evaluate(() => [...document.querySelectorAll("button")].find((b) => b.textContent?.includes("earlier step"))?.scrollIntoView());
       for (const m of await g.look("main")) seen.add(m);
     }
     expect(missing(seen)).toEqual([]);
