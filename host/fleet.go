@@ -105,7 +105,7 @@ func (h *Host) makeServer(before *Host, name string, entry servers.Config, kept 
 		}
 	}
 	s := servers.New(name, entry, servers.Options{LookupEnv: h.cfg.LookupEnv, Version: h.cfg.Version, Logger: h.log,
-		Cache: kept, Logs: kept, Live: h.cfg.Live, Reaper: &h.fleet.reaper, Pool: &h.fleet.pool,
+		Cache: kept, Logs: kept, Live: h.cfg.Live, Frames: !h.cfg.Brief, Reaper: &h.fleet.reaper, Pool: &h.fleet.pool,
 		Vault: h.vault, Learned: redactor.Add, Mask: redactor.Text, Admit: h.onlyPublic(), Slow: h.cfg.Slow,
 		// A secret is read when the server that uses it starts, so that one
 		// that is missing harms no other server.

@@ -52,7 +52,7 @@ func (h *Host) AddServer(ctx context.Context, name string, entry servers.Config)
 		return err
 	}
 	kept, vault := h.cfg.serversPath(), h.cfg.vault()
-	s := servers.New(name, entry, servers.Options{LookupEnv: h.cfg.LookupEnv, Version: h.cfg.Version, Logger: h.log, Logs: kept, Live: true, Vault: vault, Learned: h.redactor.Add, Mask: h.redactor.Text, Admit: h.onlyPublic(), Slow: h.cfg.Slow,
+	s := servers.New(name, entry, servers.Options{LookupEnv: h.cfg.LookupEnv, Version: h.cfg.Version, Logger: h.log, Logs: kept, Live: true, Frames: !h.cfg.Brief, Vault: vault, Learned: h.redactor.Add, Mask: h.redactor.Text, Admit: h.onlyPublic(), Slow: h.cfg.Slow,
 		Reaper: &h.fleet.reaper,
 		Resolve: func(context.Context) (servers.Config, error) {
 			h.redactor.Add(entry.Auth.Secret)

@@ -84,8 +84,10 @@ func (s *Server) open(ctx context.Context, cfg Config, protocol string, attempt 
 		LogLevel:       cfg.LogLevel,
 		Changed:        on.changed,
 		Health:         on.health,
-		Trace:          s.trace,
 		Logger:         s.log,
+	}
+	if s.opts.Frames {
+		client.Trace = s.trace
 	}
 	if s.single {
 		client.Changed = nil // it lives for one call

@@ -47,12 +47,13 @@ type keptFrame struct {
 	body  []byte
 }
 
-// add keeps a message. What it needs of memory it takes once.
+// add keeps a message. A server that is idle after its first messages has room for
+// little more than those; one that is used takes what it needs of memory once.
 func (f *frames) add(sent bool, body []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.ring == nil {
-		f.ring = make([]keptFrame, maxFrames)
+	if len(f.ring) < maxFrames {
+		f.ring = append(f.ring, keptFrame{})
 	}
 	k := &f.ring[f.last%maxFrames]
 	f.last++

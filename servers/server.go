@@ -45,6 +45,8 @@ type Options struct {
 	Reaper *transport.Reaper
 	// Pool holds the connections of servers with `share`; nil: each has its own.
 	Pool *Pool
+	// Frames keeps the last messages of the protocol for [Server.Frames].
+	Frames bool
 	// Live asks the server for its tools in any case.
 	Live bool
 	// Changed is called, on a goroutine of the connection, after a server told

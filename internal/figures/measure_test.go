@@ -80,7 +80,7 @@ func TestRounds(t *testing.T) {
 			t.Errorf("waiting runs: %+v, %v", m, err)
 		}
 		for _, transport := range []string{servers.TransportStdio, servers.TransportHTTP} {
-			if m, err := idle(t.Context(), transport, 1, 2); err != nil || m.Live == 0 {
+			if m, err := idle(t.Context(), transport, true, 1, 2); err != nil || m.Live == 0 {
 				t.Errorf("servers over %s: %+v, %v", transport, m, err)
 			}
 		}

@@ -72,7 +72,7 @@ func durableChild(ctx context.Context, what, dir string, out io.Writer) error {
 	case "resume":
 		d, e := durable.Resume(ctx, dir, resumedRuns)
 		result, err = d.Seconds(), e
-	case waitingChild, idleStdioChild, idleHTTPChild:
+	case waitingChild, idleStdioChild, idleFramesChild, idleHTTPChild:
 		result, err = idleMeasure(ctx, what, dir)
 	default:
 		return fmt.Errorf("no child %q", what)

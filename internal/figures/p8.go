@@ -31,9 +31,10 @@ const (
 
 // The children that measure P8.
 const (
-	waitingChild   = "waiting"
-	idleStdioChild = "idle-stdio"
-	idleHTTPChild  = "idle-http"
+	waitingChild    = "waiting"
+	idleStdioChild  = "idle-stdio"
+	idleFramesChild = "idle-frames"
+	idleHTTPChild   = "idle-http"
 )
 
 // measureP8 measures what costs although nothing is done with it: runs of agents that
@@ -45,6 +46,7 @@ func measureP8(s *session) error {
 	}{
 		{waitingChild, "P8.runs", "10,000 runs of agents that wait for an approval add to the process", "MB", 1e6},
 		{idleStdioChild, "P8.server", "an idle connected server over stdio, on our side", "KiB", 1024 * idleServers},
+		{idleFramesChild, "P8.server.frames", "the same with its last messages kept to be looked at, as tenon serve does", "KiB", 1024 * idleServers},
 		{idleHTTPChild, "P8.server.http", "an idle connected server over Streamable HTTP, on our side", "KiB", 1024 * idleServers},
 	} {
 		var resident, live []float64
@@ -70,9 +72,11 @@ func idleMeasure(ctx context.Context, what, dir string) (durable.Memory, error) 
 	case waitingChild:
 		return waitingAgents(ctx, dir, warmRuns, waitingRuns)
 	case idleStdioChild:
-		return idle(ctx, servers.TransportStdio, warmServers, idleServers)
+		return idle(ctx, servers.TransportStdio, false, warmServers, idleServers)
+	case idleFramesChild:
+		return idle(ctx, servers.TransportStdio, true, warmServers, idleServers)
 	}
-	return idle(ctx, servers.TransportHTTP, warmServers, idleServers)
+	return idle(ctx, servers.TransportHTTP, false, warmServers, idleServers)
 }
 
 // askingModel wants one call, about which a person is asked.
@@ -165,7 +169,7 @@ func added(warm, n int, one func() error) (durable.Memory, error) {
 
 // idle connects servers, lists their tools once, and returns what they add to the
 // process while they are not used. Their own processes do not count.
-func idle(ctx context.Context, over string, warm, n int) (_ durable.Memory, err error) {
+func idle(ctx context.Context, over string, frames bool, warm, n int) (_ durable.Memory, err error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return durable.Memory{}, err
@@ -190,7 +194,7 @@ func idle(ctx context.Context, over string, warm, n int) (_ durable.Memory, err 
 	}()
 	one := func() error {
 		mu.Lock()
-		s := servers.New("s"+strconv.Itoa(len(all)), cfg, servers.Options{LookupEnv: os.LookupEnv, Version: "1", Reaper: &reaper})
+		s := servers.New("s"+strconv.Itoa(len(all)), cfg, servers.Options{LookupEnv: os.LookupEnv, Version: "1", Reaper: &reaper, Frames: frames})
 		all = append(all, s)
 		mu.Unlock()
 		tools, err := s.Tools(ctx)
