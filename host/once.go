@@ -110,7 +110,7 @@ func (q *Question) digest() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// sameQuestion refuses a key that was used for another question.
+// sameQuestion refuses a key that was used for another request.
 func (h *Host) sameQuestion(ctx context.Context, run string, q Question) error {
 	events, err := h.store.Events(ctx, run, 0, 1)
 	if err != nil {
@@ -121,7 +121,7 @@ func (h *Host) sameQuestion(ctx context.Context, run string, q Question) error {
 	if len(events) == 1 && json.Unmarshal(events[0].Data, &spec) == nil && json.Unmarshal(spec.Data, &s) == nil && s.Question == q.Text && (s.Asked == "" || s.Asked == q.asked) {
 		return nil
 	}
-	return tenon.Errorf(tenon.CodeConflict, "the key was used for another question, which led to run %s; use a new key", run)
+	return tenon.Errorf(tenon.CodeConflict, "the key was used for another request, which led to run %s; use a new key", run)
 }
 
 // alone waits for a lease that is held for moments only.

@@ -42,7 +42,7 @@ func TestServe(t *testing.T) {
 		f.killed++
 		s = f.serve(t)
 	}
-	if again := f.OK(t, "run", "-c", "tenon.yaml", "-q", "--detach", "--idempotency-key", "key0", "--yes", "go"); strings.TrimSpace(again.Out) != runs[0] {
+	if again := f.OK(t, "run", "-c", "tenon.yaml", "-q", "--detach", "--idempotency-key", "key0", "--yes", "--model", models[0], "go"); strings.TrimSpace(again.Out) != runs[0] {
 		t.Errorf("after the kills the key leads to run %s, not %s", again.Out, runs[0])
 	}
 	for _, run := range runs {
