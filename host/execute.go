@@ -184,7 +184,7 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 	}
 	ctx, limit := patience.WithTimeout(ctx, c.Timeout)
 	defer limit.Stop()
-	asks := &questioner{h: h, run: run, attempt: a, command: c, config: h.answersOf(c.Server), limit: limit}
+	asks := &questioner{h: h, run: run, attempt: &a, command: &c, limit: limit}
 	h.log.Info("Executing tool: "+c.Name, "run", run, "step", a.Step, "server", c.Server)
 	start := time.Now()
 	switch {

@@ -35,15 +35,17 @@ const nobodyHere = "nobody is there to answer: this process has no terminal, and
 type questioner struct {
 	h       *Host
 	run     string
-	attempt engine.Attempt
-	command agent.ToolCommand
-	config  servers.Config
+	attempt *engine.Attempt
+	command *agent.ToolCommand
 	limit   *patience.Limit // of the call; stands still while a question is open
 
 	mu      sync.Mutex
 	asked   int
 	sampled int
 }
+
+// config says what the server may ask. Most calls ask nothing.
+func (q *questioner) config() servers.Config { return q.h.answersOf(q.command.Server) }
 
 // ask answers one question of a server. See [tenon.Call.Ask].
 func (q *questioner) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
@@ -137,7 +139,8 @@ func (q *questioner) required(ctx context.Context, in *tenon.InputRequired) ([]t
 	}
 	input := agent.Input{InputRequired: tenon.InputRequired{Requests: q.h.clean(in.Requests), State: in.State, Resume: in.Resume}}
 	answered := map[string]json.RawMessage{}
-	answers := q.config.Answers()
+	cfg := q.config()
+	answers := cfg.Answers()
 	open, by := 0, agent.ByPolicy
 	for _, key := range slices.Sorted(maps.Keys(requests)) {
 		r := requests[key]
@@ -147,7 +150,7 @@ func (q *questioner) required(ctx context.Context, in *tenon.InputRequired) ([]t
 		switch {
 		case r.Method == methodRoots:
 			answered[key] = answers.RootsResult()
-		case r.Method == agent.MethodSample && (q.config.Sampling == servers.AnswerAllow || q.wasSampled(r.Params)):
+		case r.Method == agent.MethodSample && (cfg.Sampling == servers.AnswerAllow || q.wasSampled(r.Params)):
 			a, err := q.generate(ctx, r.Params)
 			if err != nil {
 				return nil, err

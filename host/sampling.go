@@ -22,14 +22,15 @@ func (q *questioner) sample(ctx context.Context, step string, asked agent.Questi
 		}
 		return nil, err
 	}
-	if _, err := readSample(asked.Params, q.config.SamplingLimits.MaxTokens); err != nil {
+	cfg := q.config()
+	if _, err := readSample(asked.Params, cfg.SamplingLimits.MaxTokens); err != nil {
 		return refuse(err)
 	}
 	_, replayed, err := q.replayed(asked.Method, asked.Params)
 	if replayed && err != nil {
 		return refuse(err) // as a person did then
 	}
-	if replayed || q.config.Sampling == servers.AnswerAllow {
+	if replayed || cfg.Sampling == servers.AnswerAllow {
 		asked.Verdict = tenon.Allow
 		if err := q.record(ctx, step, asked, nil); err != nil {
 			return nil, err
@@ -89,7 +90,7 @@ func (q *questioner) end(ctx context.Context, step string, a agent.Answer) error
 
 // generate has the model answer, within the bounds of the server.
 func (q *questioner) generate(ctx context.Context, params json.RawMessage) (agent.Answer, error) {
-	limits := q.config.SamplingLimits
+	limits := q.config().SamplingLimits
 	q.mu.Lock()
 	q.sampled++
 	n := q.sampled + q.command.Round

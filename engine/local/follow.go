@@ -35,6 +35,7 @@ type reader struct {
 	whole bool              // and that is all there is
 	over  map[string]uint64 // steps that ended in the store ahead of the hub, and with which event
 	queue *follower
+	taken []tenon.Event // last, from the queue
 	yield func(tenon.Event, error) bool
 	ended bool // the caller has enough, or the run has no more
 }
@@ -143,7 +144,8 @@ func (r *reader) listen(changed <-chan struct{}) error {
 			r.ended = true
 			return nil
 		}
-		events, look := r.queue.take()
+		events, look := r.queue.take(r.taken)
+		r.taken = events
 		done := false
 		for _, e := range events {
 			switch {

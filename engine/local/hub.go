@@ -246,11 +246,19 @@ func (f *follower) ring() {
 	}
 }
 
-// take returns what has come, and whether to look at the store.
-func (f *follower) take() (events []tenon.Event, lagged bool) {
+// maxSpare is how many events there is room for in what a follower holds on to.
+const maxSpare = 8
+
+// take returns what has come, and whether to look at the store. What was taken before
+// is given back: its room is used for what comes next, if it is small.
+func (f *follower) take(before []tenon.Event) (events []tenon.Event, lagged bool) {
+	clear(before)
+	if cap(before) > maxSpare {
+		before = nil
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	events, lagged = f.queue, f.lagged
-	f.queue, f.lagged = nil, false
+	f.queue, f.lagged = before[:0], false
 	return events, lagged
 }

@@ -36,7 +36,7 @@ func TestFollowEarly(t *testing.T) {
 			to := &topic{run: "r"}
 			publish(to, tc.from, tc.upTo)
 			f, base, whole := to.follow(tc.after)
-			items, _ := f.take()
+			items, _ := f.take(nil)
 			if whole != tc.whole || len(items) != tc.queued || base != tc.base {
 				t.Errorf("whole %v, %d events, base %d; want %v, %d, %d", whole, len(items), base, tc.whole, tc.queued, tc.base)
 			}
