@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,6 +63,7 @@ func TestConnectDeadline(t *testing.T) {
 // may have to fetch it more time.
 func TestSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		var told []string
 		takes := 4 * time.Second
 		s := faked(Config{Args: []string{"a"}}, func(ctx context.Context) (connection, error) {
@@ -70,6 +72,8 @@ func TestSlow(t *testing.T) {
 		})
 		defer func() { _ = s.Close() }()
 		s.opts.Slow = func(server, target string, most time.Duration) {
+			mu.Lock()
+			defer mu.Unlock()
 			told = append(told, server+": "+target+" "+most.String())
 		}
 		if _, err := s.Tools(t.Context()); err != nil {
@@ -80,6 +84,8 @@ func TestSlow(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
 		if diff := cmp.Diff([]string{"t: fake a 10s"}, told); diff != "" {
 			t.Error(diff)
 		}

@@ -94,7 +94,7 @@ func TestManyOverlays(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := len(s.overlaid.m); n != maxOverlays {
+	if n := connections(s); n != maxOverlays {
 		t.Errorf("%d are kept", n)
 	}
 	var wg sync.WaitGroup
@@ -127,7 +127,7 @@ func TestManyOverlays(t *testing.T) {
 	_ = s.Close()
 	close(gate)
 	wg.Wait()
-	if n := len(s.overlaid.m) + len(s.overlaid.leaving); n != 0 {
+	if n := connections(s) + len(s.overlaid.leaving); n != 0 {
 		t.Errorf("%d are left", n)
 	}
 }
@@ -163,7 +163,7 @@ func TestOverlaysOfOwners(t *testing.T) {
 		}
 		leave = append(leave, done)
 		time.Sleep(2 * overlayIdle)
-		if n := len(s.overlaid.m); n != maxOwned+1 {
+		if n := connections(s); n != maxOwned+1 {
 			t.Errorf("%d connections are there, %d are in use", n, maxOwned+1)
 		}
 		for _, done := range leave {
@@ -176,14 +176,21 @@ func TestOverlaysOfOwners(t *testing.T) {
 		}
 		done()
 		time.Sleep(overlayIdle * 3 / 4)
-		if n := len(s.overlaid.m); n != 1 {
+		if n := connections(s); n != 1 {
 			t.Errorf("%d connections are left, one was used", n)
 		}
 		time.Sleep(overlayIdle)
-		if n := len(s.overlaid.m); n != 0 {
+		if n := connections(s); n != 0 {
 			t.Errorf("%d connections are left", n)
 		}
 	})
+}
+
+// connections counts those of callers, whose timers may be at work on them.
+func connections(s *Server) int {
+	s.overlaid.mu.Lock()
+	defer s.overlaid.mu.Unlock()
+	return len(s.overlaid.m)
 }
 
 // TestLaidOver holds what an overlay makes of an entry: what the caller has stands in
