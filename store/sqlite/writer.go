@@ -103,7 +103,9 @@ func (s *Store) submitNow(o *op) error {
 		return closedError(s)
 	default:
 	}
-	s.writer.write(o)
+	batch := append(s.writer.batch, o) // alone: who comes now is the writer's
+	s.writer.commit(batch)
+	clear(batch)
 	s.writer.mu.Unlock()
 	err := <-o.done
 	o.do = nil
