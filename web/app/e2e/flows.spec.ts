@@ -93,7 +93,7 @@ test("a run is replayed, and the page says that it is the same", async ({ chrome
   p.run("run", "-c", "tenon.yaml", "--yes", "Replay me.");
   const { page, wrong } = await visit(chrome, p, "/runs");
   await page.getByRole("link", { name: "Replay me." }).click();
-  await page.getByRole("button", { name: "Replay" }).click();
+  await page.getByRole("button", { name: "Replay", exact: true }).click();
   await expect(page.getByRole("status", { name: "Replay" })).toHaveText(/give the same run/);
   expect(wrong).toEqual([]);
 });
