@@ -209,7 +209,12 @@ func (h *Host) closeFlows() {
 
 // flowSpec reads what the run of a workflow began with.
 func (h *Host) flowSpec(ctx context.Context, run string) (workflow.Spec, error) {
-	var spec workflow.Spec
+	h.flows.mu.Lock()
+	spec, ok := h.flows.specs[run]
+	h.flows.mu.Unlock()
+	if ok {
+		return spec, nil
+	}
 	events, err := h.store.Events(ctx, run, 0, 1)
 	if err != nil {
 		return spec, err
@@ -217,6 +222,14 @@ func (h *Host) flowSpec(ctx context.Context, run string) (workflow.Spec, error) 
 	var first engine.Spec
 	if len(events) == 0 || json.Unmarshal(events[0].Data, &first) != nil || json.Unmarshal(first.Data, &spec) != nil {
 		return spec, tenon.Errorf(tenon.CodeStore, "run %s: its journal does not begin with its spec", run)
+	}
+	if len(first.Data) <= maxSpec {
+		h.flows.mu.Lock()
+		defer h.flows.mu.Unlock()
+		if len(h.flows.specs) >= maxPacked {
+			clear(h.flows.specs)
+		}
+		h.flows.specs[run] = spec
 	}
 	return spec, nil
 }
@@ -324,6 +337,9 @@ func (h *Host) leaveFlow(ctx context.Context, row tenon.Run) {
 	if err != nil {
 		h.log.Warn("the folder of a workflow's run could not be left in order", "run", row.ID, "error", err)
 	}
+	h.flows.mu.Lock()
+	defer h.flows.mu.Unlock()
+	delete(h.flows.specs, row.ID)
 }
 
 // sweepFlows leaves the folders of workflows that have ended, where the process died

@@ -51,6 +51,7 @@ type workflows struct {
 
 	mu    sync.Mutex
 	packs map[string]*packed
+	specs map[string]workflow.Spec // of runs at work, which every step looks at; nobody changes them
 }
 
 // packed is a workflow as a run has it.
@@ -60,12 +61,16 @@ type packed struct {
 	http *httpTools // of its steps
 }
 
-// maxPacked bounds the workflows that are kept in memory for runs.
-const maxPacked = 256
+// maxPacked bounds the workflows that are kept in memory for runs, and the specs of runs;
+// maxSpec is up to how many bytes one of those is kept.
+const (
+	maxPacked = 256
+	maxSpec   = 64 << 10
+)
 
 // openWorkflows reads the workflows that are tools.
 func (h *Host) openWorkflows() error {
-	h.flows.tools, h.flows.packs = map[string]*flow{}, map[string]*packed{}
+	h.flows.tools, h.flows.packs, h.flows.specs = map[string]*flow{}, map[string]*packed{}, map[string]workflow.Spec{}
 	for _, name := range slices.Sorted(maps.Keys(h.config.Tools)) {
 		t := h.config.Tools[name]
 		if t.Kind != tenon.KindWorkflow || !t.IsEnabled() {
