@@ -15,6 +15,7 @@ import (
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/internal/figures/durable"
+	"github.com/tenonhq/tenon/workflow"
 )
 
 // What measureFlow has in each round: runs in turns, each of so many steps.
@@ -37,18 +38,27 @@ func (noTool) Call(context.Context, tenon.Call) (*tenon.Result, error) {
 	return &tenon.Result{Content: []tenon.Content{tenon.Text(strings.Repeat("x", durable.ResultSize))}}, nil
 }
 
-// measureFlow measures a workflow of calls that do nothing, one after the other, under
-// all rules and on a real host with its journal in a file, against as many steps of the
-// engine alone. A step without an effect, such as a text, is stored with the next one:
-// it would be no step of the engine.
+// The steps of a workflow that do nothing: a text, which has no effect and is therefore
+// stored with the next one, and a call under all rules, which is a step of the engine.
+const (
+	idleText = `template: "x"`
+	idleCall = "tool: nothing, server: idle"
+)
+
+// measureFlow measures workflows of steps that do nothing, one after the other, on a real
+// host with its journal in a file, against as many steps of the engine alone.
 func measureFlow(s *session) error {
-	var values, ours, alone []float64
+	var values, calls, ours, called, alone []float64
 	for range s.rounds {
 		dir, err := os.MkdirTemp(s.tmp, "flow-")
 		if err != nil {
 			return err
 		}
-		flow, err := s.flowRuns(filepath.Join(dir, "flow"))
+		flow, err := s.flowRuns(filepath.Join(dir, "texts"), idleText, workflow.EventPlanned)
+		if err != nil {
+			return err
+		}
+		calling, err := s.flowRuns(filepath.Join(dir, "calls"), idleCall, agent.EventResult)
 		if err != nil {
 			return err
 		}
@@ -56,14 +66,17 @@ func measureFlow(s *session) error {
 		if err != nil {
 			return err
 		}
-		f, e := middle(flow), middle(engine)
+		f, c, e := middle(flow), middle(calling), middle(engine)
 		values, ours, alone = append(values, f/e), append(ours, f), append(alone, e)
+		calls, called = append(calls, c/e), append(called, c)
 		if err := os.RemoveAll(dir); err != nil {
 			return err
 		}
 	}
 	s.add("WF.steps", "a workflow of 100 steps that do nothing, against 100 steps of the engine alone", "ratio", values)
+	s.add("WF.calls", "the same of 100 calls of a tool that does nothing, each decided and stored", "ratio", calls)
 	s.add("WF.steps.ours", "a workflow of 100 steps that do nothing", "ms", ours)
+	s.add("WF.calls.ours", "a workflow of 100 calls that do nothing", "ms", called)
 	s.add("WF.steps.engine", "100 steps of the engine alone, started and ended", "ms", alone)
 	return nil
 }
@@ -78,12 +91,12 @@ func middle(took []time.Duration) float64 {
 	return median(ms)
 }
 
-// flowRuns runs the workflow and returns what each run took.
-func (s *session) flowRuns(dir string) (took []time.Duration, err error) {
+// flowRuns runs a workflow of steps that are over with one kind of event, and returns what each run took.
+func (s *session) flowRuns(dir, step, ends string) (took []time.Duration, err error) {
 	var text strings.Builder
-	text.WriteString("kind: workflow\nversion: 1\nname: idle\ndescription: Does nothing.\nsteps:\n  - {id: s0, tool: nothing, server: idle}\n")
+	text.WriteString("kind: workflow\nversion: 1\nname: idle\ndescription: Does nothing.\nsteps:\n  - {id: s0, " + step + "}\n")
 	for i := 1; i < flowSteps; i++ {
-		fmt.Fprintf(&text, "  - {id: s%d, tool: nothing, server: idle, after: [s%d]}\n", i, i-1)
+		fmt.Fprintf(&text, "  - {id: s%d, %s, after: [s%d]}\n", i, step, i-1)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -112,7 +125,7 @@ func (s *session) flowRuns(dir string) (took []time.Duration, err error) {
 			if err != nil {
 				return nil, err
 			}
-			if e.Kind == agent.EventResult {
+			if e.Kind == ends {
 				results++
 			}
 			done = e.Kind == tenon.EventDone
