@@ -50,7 +50,7 @@ func (s *session) followersRound(tenon string, warm, n int) (mb, part float64, e
 	if err != nil {
 		return 0, 0, err
 	}
-	h, err := s.startServe(tenon, dir, answer)
+	h, err := s.startServe(tenon, dir, served(answer, nil))
 	if err != nil {
 		return 0, 0, err
 	}

@@ -75,7 +75,7 @@ func (s *session) loadRound(tenon string, clients, runs int, answer time.Duratio
 	if err != nil {
 		return f, err
 	}
-	h, err := s.startServe(tenon, dir, model)
+	h, err := s.startServe(tenon, dir, served(model, nil))
 	if err != nil {
 		return f, err
 	}

@@ -61,14 +61,21 @@ type serveProcess struct {
 	log        *bytes.Buffer
 }
 
-// startServe starts tenon serve in a folder, with a model as that of its agent.
-func (s *session) startServe(tenon, dir, model string) (*serveProcess, error) {
+// served is a project that tenon serve serves: a model as that of its agent, and some
+// servers whose tools the agent does not take.
+func served(model string, unused map[string]any) map[string]any {
+	return map[string]any{
+		"models":  map[string]any{"mock": map[string]any{"provider": "openai-compatible", "model": "mock", "base_url": model}},
+		"agents":  map[string]any{"default": map[string]any{"model": "mock", "tools": map[string]any{"enabled": len(unused) == 0}}},
+		"servers": unused,
+		"serve":   map[string]any{"listen": "127.0.0.1:0"},
+	}
+}
+
+// startServe starts tenon serve in a folder.
+func (s *session) startServe(tenon, dir string, served map[string]any) (*serveProcess, error) {
 	const token = "figures-figures-figures"
-	project, err := json.Marshal(map[string]any{
-		"models": map[string]any{"mock": map[string]any{"provider": "openai-compatible", "model": "mock", "base_url": model}},
-		"agents": map[string]any{"default": map[string]any{"model": "mock"}},
-		"serve":  map[string]any{"listen": "127.0.0.1:0"},
-	})
+	project, err := json.Marshal(served)
 	file := filepath.Join(dir, "tenon.yaml")
 	err = errors.Join(err, os.WriteFile(file, project, 0o600), os.WriteFile(filepath.Join(dir, "token"), []byte(token), 0o600))
 	if err != nil {

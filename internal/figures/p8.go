@@ -63,7 +63,7 @@ func measureP8(s *session) error {
 		s.add(m.id, m.name, m.unit, resident)
 		s.add(m.id+".live", m.name+": live objects and stacks", m.unit, live)
 	}
-	return nil
+	return measureUnused(s)
 }
 
 // idleMeasure carries out one of the children of P8 and returns what was added.
