@@ -13,6 +13,7 @@ import (
 // item is one tool on a shelf, under the name that it would like to have.
 type item struct {
 	tool  tenon.Tool
+	src   *Source
 	fixed bool // the configuration gave the name
 
 	encode sync.Once
@@ -76,7 +77,7 @@ func (s *Source) shapeSome(offered []tenon.Tool, byRemote map[string]string) bat
 			continue
 		}
 		it := &room[len(b.items)]
-		it.tool, it.fixed = c.t, c.entry != ""
+		it.tool, it.src, it.fixed = c.t, s, c.entry != ""
 		b.items = append(b.items, it)
 	}
 	return b

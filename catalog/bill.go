@@ -26,8 +26,7 @@ type Bill struct {
 func (s *Snapshot) Bills() []Bill {
 	at := map[string]int{}
 	bills := []Bill{}
-	for i := range s.tools {
-		t := &s.tools[i]
+	for _, t := range s.tools {
 		n, ok := at[t.Server]
 		if !ok {
 			n = len(bills)

@@ -2,8 +2,9 @@
 // sees: filtered, described, named, with the annotations that count. It is pure:
 // [Shape] puts what one server offers on a [Shelf], [Merge] makes a [Snapshot]
 // of the shelves; neither ever changes. A change of one server means one new
-// shelf and a new merge. What happens to a tool on the way, and in which order,
-// stands at [Source]; [Snapshot.Explain] shows it for one tool.
+// shelf and a merge that goes on from the last snapshot ([Snapshot.Merge]); the
+// tools of the others are shared, not copied. What happens to a tool on the way,
+// and in which order, stands at [Source]; [Snapshot.Explain] shows it for one tool.
 //
 // Names are the model's, identities are ours. A tool is exposed under its own
 // name where that is unique, and all members of a clash become server_tool.
@@ -35,10 +36,12 @@ import (
 // Snapshot is an immutable list of tools, sorted by exposed name. Its methods
 // are safe for concurrent use.
 type Snapshot struct {
-	tools    []tenon.Tool
+	tools    []*tenon.Tool
+	items    []*item // whose tools they are; nil for one of no item
 	withheld []Withheld
-	shelves  []*Shelf // nil where the snapshot was read from the store
-	items    []*item  // where the tools come from, nil for one that is another than on its shelf; gone once it is encoded
+	shelves  []*Shelf        // nil where the snapshot was read from the store
+	base     []*item         // the tools of all shelves, by the names that they want; nil where nothing can be merged with it
+	renamed  map[*item]*item // of base, those that have another name than they want
 
 	encode sync.Once
 	digest string
@@ -50,6 +53,7 @@ type Snapshot struct {
 	mu      sync.Mutex
 	schemas map[string]*validator
 	views   map[string]view // by provider
+	whole   []tenon.Tool    // what those are, where a provider takes everything as it is
 }
 
 // Build shapes what the servers offer and merges it. It returns what is wrong
@@ -63,55 +67,13 @@ func Build(sources []Source) (*Snapshot, []error) {
 	return Merge(shelves)
 }
 
-// Merge makes a snapshot of what several servers offer. The order of the shelves
-// does not matter.
-func Merge(shelves []*Shelf) (*Snapshot, []error) {
-	var problems []error
-	n := 0
-	for _, s := range shelves {
-		n += len(s.items)
+// ofTools is the snapshot of tools of no shelf, which are in order.
+func ofTools(tools []tenon.Tool) *Snapshot {
+	s := &Snapshot{tools: make([]*tenon.Tool, len(tools)), items: make([]*item, len(tools))}
+	for i := range tools {
+		s.tools[i] = &tools[i]
 	}
-	list := make([]named, 0, n)
-	s := &Snapshot{shelves: shelves}
-	for _, shelf := range shelves {
-		for _, it := range shelf.items {
-			list = append(list, named{item: it, src: &shelf.source})
-		}
-		s.withheld = append(s.withheld, shelf.withheld...)
-		problems = append(problems, shelf.problems...)
-	}
-	order := make([]*named, len(list)) // pointers are cheaper to sort
-	for i := range list {
-		list[i].name = list[i].item.tool.Name
-		order[i] = &list[i]
-	}
-	byName := func(a, b *named) int { return strings.Compare(a.name, b.name) }
-	slices.SortFunc(order, byName)
-	if clash(order) {
-		unique(list)
-		order = slices.DeleteFunc(order, func(n *named) bool {
-			if n.out != "" {
-				s.withheld = append(s.withheld, Withheld{n.src.Server, n.item.tool.Remote, n.out})
-				problems = append(problems, tenon.Errorf(tenon.CodeConfig, "tool '%s' of server '%s' is left out: %s", n.item.tool.Remote, n.src.Server, n.out))
-			}
-			return n.out != ""
-		})
-		slices.SortFunc(order, byName)
-	}
-	s.tools, s.items = make([]tenon.Tool, len(order)), make([]*item, len(order))
-	for i, n := range order {
-		s.tools[i], s.items[i] = n.item.tool, n.item
-		if s.tools[i].Name != n.name {
-			s.tools[i].Name, s.items[i] = n.name, nil
-		}
-	}
-	slices.SortFunc(s.withheld, func(a, b Withheld) int { return strings.Compare(a.Server+"\x00"+a.Remote, b.Server+"\x00"+b.Remote) })
-	return s, problems
-}
-
-func newSnapshot(tools []tenon.Tool) *Snapshot {
-	slices.SortStableFunc(tools, func(a, b tenon.Tool) int { return strings.Compare(a.Name, b.Name) })
-	return &Snapshot{tools: slices.Clip(tools), items: make([]*item, len(tools))}
+	return s
 }
 
 // write encodes the snapshot when it is first asked for: a snapshot that no run
@@ -123,7 +85,7 @@ func (s *Snapshot) write() {
 			if it := s.items[i]; it != nil {
 				parts[i] = it.encoded()
 			} else {
-				parts[i] = encodeTool(&s.tools[i])
+				parts[i] = encodeTool(s.tools[i])
 			}
 			size += len(parts[i]) + 1
 		}
@@ -136,7 +98,7 @@ func (s *Snapshot) write() {
 		}
 		s.raw = append(s.raw, ']')
 		sum := sha256.Sum256(s.raw)
-		s.digest, s.items = "sha256:"+hex.EncodeToString(sum[:]), nil
+		s.digest = "sha256:" + hex.EncodeToString(sum[:])
 	})
 }
 
@@ -184,31 +146,30 @@ func inGroups(own, asked []string) bool {
 // Only returns the snapshot with the tools that are wanted.
 func (s *Snapshot) Only(want func(*tenon.Tool) bool) *Snapshot {
 	out := 0
-	for out < len(s.tools) && want(&s.tools[out]) {
+	for out < len(s.tools) && want(s.tools[out]) {
 		out++
 	}
 	if out == len(s.tools) {
 		return s // the common case costs no copy
 	}
-	tools := slices.Clone(s.tools[:out])
+	tools, items := slices.Clone(s.tools[:out]), slices.Clone(s.items[:out])
 	for i := out + 1; i < len(s.tools); i++ {
-		if want(&s.tools[i]) {
-			tools = append(tools, s.tools[i])
+		if want(s.tools[i]) {
+			tools, items = append(tools, s.tools[i]), append(items, s.items[i])
 		}
 	}
-	n := newSnapshot(tools)
-	n.shelves = s.shelves
-	return n
+	return &Snapshot{tools: tools, items: items, shelves: s.shelves}
 }
 
 // With returns the snapshot with every tool as change leaves its copy. It must not
 // change a tool's name or what it points to.
 func (s *Snapshot) With(change func(*tenon.Tool)) *Snapshot {
-	tools := slices.Clone(s.tools)
+	tools := make([]tenon.Tool, len(s.tools))
 	for i := range tools {
+		tools[i] = *s.tools[i]
 		change(&tools[i])
 	}
-	n := newSnapshot(tools)
+	n := ofTools(tools)
 	n.shelves = s.shelves
 	return n
 }
@@ -219,7 +180,8 @@ func Decode(raw []byte) (*Snapshot, error) {
 	if err := json.Unmarshal(raw, &tools); err != nil {
 		return nil, tenon.Errorf(tenon.CodeStore, "the stored tool snapshot cannot be read: %w", err)
 	}
-	return newSnapshot(tools), nil
+	slices.SortStableFunc(tools, func(a, b tenon.Tool) int { return strings.Compare(a.Name, b.Name) })
+	return ofTools(tools), nil
 }
 
 // Encode returns the snapshot as JSON. The caller must not change it.
@@ -229,7 +191,7 @@ func (s *Snapshot) Encode() []byte { s.write(); return s.raw }
 func (s *Snapshot) Digest() string { s.write(); return s.digest }
 
 // Tools returns the tools, sorted by name. The caller must not change them.
-func (s *Snapshot) Tools() []tenon.Tool { return s.tools }
+func (s *Snapshot) Tools() []*tenon.Tool { return s.tools }
 
 // Withheld returns the tools that are not offered, by server and remote name.
 // A snapshot that was read from the store has none.
@@ -238,19 +200,19 @@ func (s *Snapshot) Withheld() []Withheld { return s.withheld }
 // Names returns the exposed names, sorted.
 func (s *Snapshot) Names() []string {
 	names := make([]string, len(s.tools))
-	for i := range s.tools {
-		names[i] = s.tools[i].Name
+	for i, t := range s.tools {
+		names[i] = t.Name
 	}
 	return names
 }
 
 // Lookup finds a tool by its exposed name.
 func (s *Snapshot) Lookup(name string) (*tenon.Tool, bool) {
-	i, ok := slices.BinarySearchFunc(s.tools, name, func(t tenon.Tool, name string) int { return strings.Compare(t.Name, name) })
+	i, ok := slices.BinarySearchFunc(s.tools, name, func(t *tenon.Tool, name string) int { return strings.Compare(t.Name, name) })
 	if !ok {
 		return nil, false
 	}
-	return &s.tools[i], true
+	return s.tools[i], true
 }
 
 // Explain returns what each step of shaping changed about a tool, in order, from
@@ -267,8 +229,8 @@ func (s *Snapshot) Explain(server, remote string) []Step {
 			if it.tool.Remote != remote {
 				continue
 			}
-			for i := range s.tools {
-				if t := &s.tools[i]; t.Server == server && t.Remote == remote && t.Name != it.tool.Name {
+			for _, t := range s.tools {
+				if t.Server == server && t.Remote == remote && t.Name != it.tool.Name {
 					steps = append(steps, Step{"unique", "name", it.tool.Name, t.Name})
 				}
 			}

@@ -38,15 +38,14 @@ func (s *Snapshot) Lint(providers []string) []Finding {
 			list = append(list, Finding{Level: LevelError, Server: w.Server, Tool: w.Remote, Message: "left out: " + w.Reason})
 		}
 	}
-	for i := range s.tools {
-		list = append(list, s.lintTool(&s.tools[i])...)
+	for _, t := range s.tools {
+		list = append(list, s.lintTool(t)...)
 	}
 	for _, p := range providers {
 		if most := MaxTools(p); most > 0 && len(s.tools) > most {
 			list = append(list, Finding{Level: LevelError, Provider: p, Message: fmt.Sprintf("%d tools, and a request takes %d: leave some out with include, exclude or the agent's tools", len(s.tools), most)})
 		}
-		for i := range s.tools {
-			t := &s.tools[i]
+		for _, t := range s.tools {
 			input, changes, err := Portable(p, t.Input)
 			for _, c := range changes {
 				list = append(list, Finding{LevelInfo, p, t.Server, t.Name, c.Pointer, c.What})
@@ -104,17 +103,15 @@ func (s *Snapshot) For(provider string) ([]tenon.Tool, []Withheld) {
 	if v, ok := s.views[provider]; ok {
 		return v.tools, v.withheld
 	}
-	v := view{tools: s.tools}
-	same := true
-	for i := range s.tools {
-		t := &s.tools[i]
+	v, same := view{tools: s.copies()}, true
+	for i, t := range s.tools {
 		input, changes, err := Portable(provider, t.Input)
 		loose := err == nil && unstrict(provider, t, input) != nil
 		if same && err == nil && len(changes) == 0 && !loose {
 			continue
 		}
 		if same {
-			v.tools, same = slices.Clone(s.tools[:i]), false
+			v.tools, same = slices.Clone(v.tools[:i]), false
 		}
 		if err != nil {
 			v.withheld = append(v.withheld, Withheld{t.Server, t.Remote, err.Error()})
@@ -132,6 +129,17 @@ func (s *Snapshot) For(provider string) ([]tenon.Tool, []Withheld) {
 	}
 	s.views[provider] = v
 	return v.tools, v.withheld
+}
+
+// copies returns the tools themselves, made at first use: most snapshots are never sent.
+func (s *Snapshot) copies() []tenon.Tool {
+	if s.whole == nil {
+		s.whole = make([]tenon.Tool, len(s.tools))
+		for i, t := range s.tools {
+			s.whole[i] = *t
+		}
+	}
+	return s.whole
 }
 
 // view is a snapshot as one provider sees it.

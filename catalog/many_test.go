@@ -39,13 +39,13 @@ func TestShapeMany(t *testing.T) {
 	if len(problems) > 0 {
 		t.Error(problems)
 	}
-	var one []tenon.Tool
+	var one []*tenon.Tool
 	var withheld []catalog.Withheld
 	for i := range tools {
 		s, _ := catalog.Build([]catalog.Source{source(tools[i : i+1])})
 		one, withheld = append(one, s.Tools()...), append(withheld, s.Withheld()...)
 	}
-	byName := func(a, b tenon.Tool) int { return strings.Compare(a.Name, b.Name) }
+	byName := func(a, b *tenon.Tool) int { return strings.Compare(a.Name, b.Name) }
 	slices.SortFunc(one, byName)
 	slices.SortFunc(withheld, func(a, b catalog.Withheld) int { return strings.Compare(a.Remote, b.Remote) })
 	if diff := cmp.Diff(one, many.Tools()); diff != "" {

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -12,79 +11,127 @@ import (
 // maxName is the longest tool name that every provider takes (OpenAI: 64).
 const maxName = 64
 
-// named is a tool on its way to its final name.
-type named struct {
+// claim is a tool that cannot have the name that it wants, on its way to another one.
+type claim struct {
 	item *item
-	src  *Source
 	name string
-	out  string // why it is left out, for a name that clashes
+	out  string // why it is left out
 }
 
-// clash reports whether two of the tools, which are sorted by the names that they
-// want, want the same one, or a name is too long.
-func clash(order []*named) bool {
-	for i, n := range order {
-		if i > 0 && order[i-1].name == n.name || len(n.name) > n.src.Naming.max() {
-			return true
+// contested finds the tools that want a name which another one wants, too, or which is
+// too long, and gives the first of them other names. It returns them and all others, both
+// in order. Names that the configuration gave are kept, since nothing else may have them.
+func contested(base []*item) (claims []claim, rest []*item) {
+	done := 0 // of base
+	for from, to := 0, 0; from < len(base); from = to {
+		one := base[from]
+		for to = from + 1; to < len(base) && base[to].tool.Name == one.tool.Name; to++ {
 		}
-	}
-	return false
-}
-
-// unique gives every tool a name of its own. Names that the configuration gave
-// are kept, since nothing else may have them.
-func unique(list []named) {
-	taken := make(map[string]int, len(list)) // name → number of tools that want it
-	for i := range list {
-		taken[list[i].name]++
-		if list[i].item.fixed {
-			taken[list[i].name]++ // makes every other claim to the name a clash
+		if to-from == 1 && (one.fixed || !one.src.Naming.isLong(one.tool.Name)) {
+			continue
 		}
-	}
-	rename(list, taken)
-	// What still clashes, or is too long, is told apart by a hash of the
-	// identity: stable from run to run, whatever else is in the list.
-	for _, digits := range []int{8, 24} {
-		taken := make(map[string]int, len(list))
-		for i := range list {
-			if list[i].out == "" {
-				taken[list[i].name]++
+		if rest == nil {
+			rest = make([]*item, 0, len(base))
+		}
+		rest = append(rest, base[done:from]...)
+		before := len(claims)
+		for _, it := range base[from:to] {
+			if it.fixed {
+				rest = append(rest, it)
+			} else {
+				claims = append(claims, claim{item: it, name: it.tool.Name})
 			}
 		}
-		for i := range list {
-			if n := &list[i]; !n.item.fixed && n.out == "" && (taken[n.name] > 1 || len(n.name) > n.src.Naming.max()) {
-				n.name = hashed(n, digits)
-			}
+		if to-from > 1 {
+			rename(claims[before:])
 		}
+		done = to
 	}
+	if claims == nil {
+		return nil, base
+	}
+	return claims, append(rest, base[done:]...)
 }
 
-// rename treats all members of a clash as their servers' on_collision says.
-func rename(list []named, taken map[string]int) {
-	order := make([]int, 0, len(list))
-	refuse := map[string]bool{}
-	for i := range list {
-		if n := &list[i]; !n.item.fixed && taken[n.name] > 1 {
-			order = append(order, i)
-			refuse[n.name] = refuse[n.name] || n.src.Naming.OnCollision == CollisionError
-		}
-	}
-	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(list[a].src.Server, list[b].src.Server), cmp.Compare(list[a].item.tool.Remote, list[b].item.tool.Remote))
-	})
-	counter := map[string]int{}
-	for _, i := range order {
-		n := &list[i]
-		switch want := n.name; {
-		case refuse[want]:
-			n.out = "the name '" + want + "' is wanted by more than one tool, and on_collision is error"
-		case n.src.Naming.OnCollision == CollisionSuffix:
-			counter[want]++
-			n.name = want + "_" + strconv.Itoa(counter[want])
+// rename treats all members of a clash, which are in order, as their servers' on_collision
+// says.
+func rename(clash []claim) {
+	refuse := slices.ContainsFunc(clash, func(c claim) bool { return c.item.src.Naming.OnCollision == CollisionError })
+	counter := 0
+	for i := range clash {
+		c := &clash[i]
+		switch naming := &c.item.src.Naming; {
+		case refuse:
+			c.out = "the name '" + c.name + "' is wanted by more than one tool, and on_collision is error"
+		case naming.OnCollision == CollisionSuffix:
+			counter++
+			c.name += "_" + strconv.Itoa(counter)
 		default:
-			n.name = n.src.Naming.safe(n.src.Server + "_" + want)
+			c.name = naming.safe(c.item.src.Server + "_" + c.name)
 		}
 	}
+}
+
+// settle tells apart by a hash of the identity what still clashes, or is too long: stable
+// from run to run, whatever else is in the list. A tool that had the name that it wants loses
+// it where a claim has come to it.
+func settle(claims []claim, rest []*item) ([]claim, []*item) {
+	for _, digits := range []int{8, 24} {
+		taken := make(map[string]int, len(claims)) // name → number of tools that want it
+		for i := range claims {
+			if claims[i].out == "" {
+				taken[claims[i].name]++
+			}
+		}
+		var drawn []*item
+		for name := range taken {
+			at, _ := slices.BinarySearchFunc(rest, name, func(it *item, name string) int { return strings.Compare(it.tool.Name, name) })
+			for ; at < len(rest) && rest[at].tool.Name == name; at++ {
+				taken[name]++
+				if !rest[at].fixed {
+					drawn = append(drawn, rest[at])
+				}
+			}
+		}
+		if len(drawn) > 0 {
+			rest = slices.DeleteFunc(rest, func(it *item) bool { return !it.fixed && taken[it.tool.Name] > 0 })
+			slices.SortFunc(drawn, before)
+			for _, it := range drawn {
+				claims = append(claims, claim{item: it, name: it.tool.Name})
+			}
+		}
+		for i := range claims {
+			if c := &claims[i]; c.out == "" && (taken[c.name] > 1 || c.item.src.Naming.isLong(c.name)) {
+				c.name = c.hashed(digits)
+			}
+		}
+	}
+	return claims, rest
+}
+
+// named returns the tools of the claims under their names, in order. Those that the snapshot
+// before has under the same names are the same.
+func (s *Snapshot) named(claims []claim, last *Snapshot) []*item {
+	s.renamed = make(map[*item]*item, len(claims))
+	list := make([]*item, 0, len(claims))
+	for i := range claims {
+		c := &claims[i]
+		if c.out != "" {
+			continue
+		}
+		var it *item
+		if last != nil {
+			it = last.renamed[c.item]
+		}
+		if it == nil || it.tool.Name != c.name {
+			it = &item{tool: c.item.tool, src: c.item.src, fixed: c.item.fixed}
+			it.tool.Name = c.name
+		}
+		s.renamed[c.item] = it
+		list = append(list, it)
+	}
+	slices.SortFunc(list, before)
+	return list
 }
 
 // safe replaces what is not allowed. It does not shorten.
@@ -137,6 +184,8 @@ func (n *Naming) max() int {
 	return maxName
 }
 
+func (n *Naming) isLong(name string) bool { return len(name) > n.max() }
+
 // allows reports whether a byte may stand in a name: Allow is a set of
 // characters and ranges, within what every provider takes.
 func (n *Naming) allows(c byte) bool {
@@ -169,13 +218,13 @@ func fits(name string) bool {
 	return name != "" && len(name) <= maxName && n.safe(name) == name
 }
 
-func hashed(n *named, digits int) string {
-	t := &n.item.tool
+func (c *claim) hashed(digits int) string {
+	t, most := &c.item.tool, c.item.src.Naming.max()
 	sum := sha256.Sum256([]byte(t.Server + "\x00" + t.Remote))
-	suffix := "_" + hex.EncodeToString(sum[:])[:min(digits, n.src.Naming.max()-8)]
-	name := n.name
-	if len(name) > n.src.Naming.max()-len(suffix) {
-		name = strings.TrimRight(name[:n.src.Naming.max()-len(suffix)], "-_")
+	suffix := "_" + hex.EncodeToString(sum[:])[:min(digits, most-8)]
+	name := c.name
+	if len(name) > most-len(suffix) {
+		name = strings.TrimRight(name[:most-len(suffix)], "-_")
 	}
 	if name == "" {
 		name = "_"

@@ -34,7 +34,7 @@ type Hit struct {
 
 // Index finds tools by what they do. It is immutable.
 type Index struct {
-	tools    []tenon.Tool
+	tools    []*tenon.Tool
 	words    *ranking
 	servers  *ranking
 	serverOf []int32  // tool → its server's place in servers
@@ -67,13 +67,12 @@ func (s *Snapshot) Index() *Index {
 	return s.found
 }
 
-func newIndex(tools []tenon.Tool, about map[string]string) *Index {
+func newIndex(tools []*tenon.Tool, about map[string]string) *Index {
 	x := &Index{tools: tools, serverOf: make([]int32, len(tools)), synonyms: readSynonyms(synonymText)}
 	docs := make([][]string, len(tools))
 	at := map[string]int32{}
 	var servers [][]string
-	for i := range tools {
-		t := &tools[i]
+	for i, t := range tools {
 		n, ok := at[t.Server]
 		if !ok {
 			n = int32(len(servers))
@@ -166,7 +165,7 @@ func (x *Index) Search(query string, k int) []Hit {
 		for at > 0 && hits[at-1].Score < score {
 			at--
 		}
-		hits = slices.Insert(hits, at, Hit{&x.tools[i], score})
+		hits = slices.Insert(hits, at, Hit{x.tools[i], score})
 		if len(hits) > k {
 			hits = hits[:k]
 		}

@@ -65,8 +65,8 @@ type Step struct {
 // Shelf is what one server offers, shaped. It is immutable.
 type Shelf struct {
 	source   Source
-	items    []*item
-	withheld []Withheld
+	items    []*item    // in the order of before
+	withheld []Withheld // in the order of byIdentity
 	problems []error
 }
 
@@ -93,6 +93,8 @@ func Shape(src Source) *Shelf {
 		maps.Copy(used, done.used)
 		maps.Copy(seen, done.seen)
 	}
+	slices.SortStableFunc(s.items, before)
+	slices.SortStableFunc(s.withheld, byIdentity)
 	for _, name := range slices.Sorted(maps.Keys(src.Entries)) {
 		if !seen[name] {
 			s.problems = append(s.problems, tenon.Errorf(tenon.CodeConfig, "tools.%s: server '%s' has no tool '%s'", name, src.Server, src.Entries[name].RemoteName))

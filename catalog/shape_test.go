@@ -296,7 +296,7 @@ func TestVisible(t *testing.T) {
 		for _, snapshot := range []*Snapshot{s, must(Decode(s.Encode()))} { // as a resumed run has it
 			var names []string
 			for _, t := range snapshot.Tools() {
-				if IsVisible(&t, strings.Fields(tt.groups), tt.state) {
+				if IsVisible(t, strings.Fields(tt.groups), tt.state) {
 					names = append(names, t.Name)
 				}
 			}
@@ -359,7 +359,7 @@ func Test_AI10_TwoViews(t *testing.T) {
 	after, _ := Build([]Source{src})
 	has := func(s *Snapshot) (definition, call bool) {
 		_, err := s.Prepare(&tenon.ToolCall{Name: "y"})
-		return slices.ContainsFunc(s.Tools(), func(t tenon.Tool) bool { return t.Name == "y" }), err == nil
+		return slices.ContainsFunc(s.Tools(), func(t *tenon.Tool) bool { return t.Name == "y" }), err == nil
 	}
 	if d, c := has(before); !d || !c {
 		t.Errorf("the snapshot before: definition %v, call %v", d, c)

@@ -108,7 +108,7 @@ func visible(s *catalog.Snapshot, name string, a agent.Config) *catalog.Snapshot
 			if len(include) > 0 {
 				include = append(slices.Clip(include), literal(t.Name))
 			}
-		case t.Server != handoffServer && !catalog.InGroups(&t, a.Groups), t.Server == handoffServer, t.Server == catalog.AgentServer && t.Remote == name:
+		case t.Server != handoffServer && !catalog.InGroups(t, a.Groups), t.Server == handoffServer, t.Server == catalog.AgentServer && t.Remote == name:
 			exclude = append(exclude, literal(t.Name))
 		}
 	}

@@ -256,7 +256,7 @@ func (h *Host) hasPorts(s *catalog.Snapshot) bool {
 	if s == nil {
 		return false
 	}
-	return slices.ContainsFunc(s.Tools(), func(t tenon.Tool) bool {
+	return slices.ContainsFunc(s.Tools(), func(t *tenon.Tool) bool {
 		f := h.flows.tools[t.Remote]
 		return t.Server == catalog.WorkflowServer && f != nil && len(f.Inputs)+len(f.Outputs) > 0
 	})

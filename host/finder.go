@@ -75,7 +75,7 @@ func (h *Host) deferring(s *catalog.Snapshot, most int) *catalog.Snapshot {
 	tokens, count := 0, 0
 	for _, t := range s.Tools() {
 		if !isOwn(t.Server) {
-			tokens += catalog.Tokens(&t)
+			tokens += catalog.Tokens(t)
 			count++
 		}
 	}
@@ -91,7 +91,7 @@ func (h *Host) deferring(s *catalog.Snapshot, most int) *catalog.Snapshot {
 	}
 	hidden := map[string]int{}
 	for _, t := range s.Tools() {
-		if has(&t) {
+		if has(t) {
 			hidden[t.Server]++
 		}
 	}

@@ -67,8 +67,7 @@ func (h *Host) inert(s *catalog.Snapshot) []error {
 	var list []error
 	for _, m := range h.law().rules.Mentions() {
 		known := m.Value == readerTool
-		for i := range s.Tools() {
-			t := &s.Tools()[i]
+		for _, t := range s.Tools() {
 			known = known || m.Of == "tool.name" && t.Name == m.Value || m.Of == "tool.remote_name" && t.Remote == m.Value
 		}
 		for _, w := range s.Withheld() {

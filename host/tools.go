@@ -149,8 +149,9 @@ func (h *Host) merged(shelves []*catalog.Shelf) (*catalog.Snapshot, []error) {
 	last := h.last
 	h.mu.Unlock()
 	if last.snapshot == nil || !slices.Equal(last.shelves, shelves) {
+		before := last.snapshot
 		last = merge{shelves: shelves, sights: map[string]sight{}}
-		last.snapshot, last.problems = catalog.Merge(shelves)
+		last.snapshot, last.problems = before.Merge(shelves)
 		h.mu.Lock()
 		h.last = last
 		h.mu.Unlock()

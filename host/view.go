@@ -118,7 +118,8 @@ func (h *Host) told(ctx context.Context, p *agent.Prompt, named map[string]bool)
 	})
 	list := func(s *catalog.Snapshot) []tenon.Tool {
 		if p.React != nil {
-			return s.Tools()
+			everything, _ := s.For("") // a prompt takes every schema
+			return everything
 		}
 		return h.offered(s, p.Model)
 	}

@@ -311,7 +311,7 @@ func (h *Host) toolsOf(ctx context.Context, f *flow) (*catalog.Snapshot, map[str
 func findStep(s *catalog.Snapshot, st workflow.Step) *tenon.Tool {
 	for _, t := range s.Tools() {
 		if st.Server == "" && t.Name == st.Tool || st.Server != "" && t.Server == st.Server && t.Remote == st.Tool {
-			return &t
+			return t
 		}
 	}
 	return nil

@@ -53,19 +53,19 @@ func (c *call) tools() error {
 	if words := q.Get("search"); words != "" {
 		all = all[:0]
 		for _, hit := range snapshot.Index().Search(words, maxPageSize) {
-			all = append(all, *hit.Tool)
+			all = append(all, hit.Tool)
 		}
 	}
 	server := q.Get("server")
 	if server != "" {
-		if _, err := c.status(server); err != nil && !slices.ContainsFunc(all, func(t tenon.Tool) bool { return t.Server == server }) {
+		if _, err := c.status(server); err != nil && !slices.ContainsFunc(all, func(t *tenon.Tool) bool { return t.Server == server }) {
 			return err
 		}
 	}
 	l := ToolList{Items: []ToolInfo{}, Problems: problemsOf(problems)}
 	for _, t := range all {
 		if server == "" || t.Server == server {
-			l.Items = append(l.Items, ToolInfo{t, catalog.Tokens(&t)})
+			l.Items = append(l.Items, ToolInfo{*t, catalog.Tokens(t)})
 		}
 	}
 	return c.answer(http.StatusOK, l)
@@ -85,7 +85,7 @@ func (c *call) sendListing(s *catalog.Snapshot) error {
 	if l == nil || l.snapshot != s {
 		list := ToolList{Items: make([]ToolInfo, len(s.Tools()))}
 		for i, t := range s.Tools() {
-			list.Items[i] = ToolInfo{t, catalog.Tokens(&t)}
+			list.Items[i] = ToolInfo{*t, catalog.Tokens(t)}
 		}
 		b, err := encode(list)
 		if err != nil {
@@ -114,8 +114,8 @@ func (c *call) tool() error {
 	t, ok := snapshot.Lookup(name)
 	if !ok {
 		all := snapshot.Tools()
-		if i := slices.IndexFunc(all, func(t tenon.Tool) bool { return t.Server+"."+t.Remote == name }); i >= 0 {
-			t, ok = &all[i], true
+		if i := slices.IndexFunc(all, func(t *tenon.Tool) bool { return t.Server+"."+t.Remote == name }); i >= 0 {
+			t, ok = all[i], true
 		}
 	}
 	if ok {

@@ -260,7 +260,7 @@ func (a *app) chatOffers(ctx context.Context, d desk, what string) error {
 		}
 		offered := make([]httpapi.ToolInfo, len(snapshot.Tools()))
 		for i, t := range snapshot.Tools() {
-			offered[i].Tool = t
+			offered[i].Tool = *t
 		}
 		a.showOffered(offered)
 	}

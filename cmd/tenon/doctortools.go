@@ -31,7 +31,7 @@ func (d *doctor) tools(ctx context.Context, h *host.Host) {
 	for _, p := range problems {
 		d.add(check{Area: "tool", Status: checkWarn, Code: tenon.ErrorCode(p.Err), Text: p.Err.Error(), Remedy: "tenon tools list --excluded shows what is offered, and what is left out and why"})
 	}
-	var silent []tenon.Tool
+	var silent []*tenon.Tool
 	for _, t := range snapshot.Tools() {
 		if t.Description == "" {
 			silent = append(silent, t)

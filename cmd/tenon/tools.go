@@ -131,7 +131,7 @@ func newToolsList(a *app) *cobra.Command {
 func listed(s *catalog.Snapshot, notes bool) []listedTool {
 	list := make([]listedTool, 0, len(s.Tools()))
 	for _, t := range s.Tools() {
-		l := listedTool{Tool: t, Kind: t.KindName()}
+		l := listedTool{Tool: *t, Kind: t.KindName()}
 		if notes {
 			for _, step := range s.Explain(t.Server, t.Remote) {
 				if note := noteOf(step); note != "" {
@@ -319,7 +319,7 @@ func findTool(snapshot *catalog.Snapshot, name string) (*tenon.Tool, error) {
 	}
 	for _, t := range snapshot.Tools() {
 		if t.Server+"."+t.Remote == name {
-			return &t, nil
+			return t, nil
 		}
 	}
 	if w, ok := findWithheld(snapshot, name); ok {

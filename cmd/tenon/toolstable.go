@@ -89,7 +89,7 @@ func (a *app) writeTools(ctx context.Context, h *host.Host, snapshot *catalog.Sn
 	foreign := 0
 	for _, t := range snapshot.Tools() {
 		if t.KindName() != tenon.KindMCP {
-			row, why, err := kindRow(h, &t)
+			row, why, err := kindRow(h, t)
 			if row.Pack != nil && out.out == "-" {
 				why = "the files of workflows do not fit a stream; name a file"
 			}

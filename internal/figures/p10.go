@@ -93,10 +93,11 @@ func shapeRound() (all, one float64, err error) {
 		sources[i].Tools = append(sources[i].Tools[:each:each], someTools(manyTools+i, 1)...)
 		shelves = append([]*catalog.Shelf(nil), shelves...)
 		shelves[i] = catalog.Shape(sources[i])
-		after, _ := catalog.Merge(shelves)
-		if len(after.Tools()) != len(before.Tools())+i+1 {
+		after, _ := before.Merge(shelves) // as a host does
+		if len(after.Tools()) != len(before.Tools())+1 {
 			return 0, 0, errors.New("a change is not seen")
 		}
+		before = after
 	}
 	end := bench.Self().CPU
 	if end == 0 {

@@ -1,0 +1,174 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tenonhq/tenon"
+)
+
+// randomSource is a server whose tools' names clash with those of others in all ways: by
+// themselves, once they are made to fit, once they are told apart, and with names of the
+// configuration.
+func randomSource(r *rand.Rand, server string) Source {
+	parts := []string{"a", "b", "a_b", "a.b", "s1_a", "s2_a", "a_1", "a_2", "x y", "add", "s3_add", "ü", strings.Repeat("long", 16), strings.Repeat("long", 16) + "er",
+		"a_" + hash("s1", "a"), "s2_add_" + hash("s2", "add")}
+	src := Source{Server: server, Trusted: true, About: "what " + server + " does"}
+	src.Naming.OnCollision = []string{"", "", CollisionSuffix, CollisionError}[r.IntN(4)]
+	src.Naming.MaxLen = []int{0, 0, 16, 40}[r.IntN(4)]
+	if r.IntN(3) == 0 {
+		src.Exclude = []string{"b*"}
+	}
+	for i := range r.IntN(12) {
+		n := parts[r.IntN(len(parts))]
+		if r.IntN(3) == 0 {
+			n += parts[r.IntN(len(parts))]
+		}
+		t := tenon.Tool{Remote: n, Description: fmt.Sprint("number ", i, " of ", server), Input: json.RawMessage(`{"type":"object"}`)}
+		switch r.IntN(12) {
+		case 0:
+			t.Input = json.RawMessage(`{"type":`)
+		case 1:
+			src.Tools = append(src.Tools, t) // a server may say the same twice
+		case 2:
+			if src.Entries == nil {
+				src.Entries = map[string]Tool{}
+			}
+			src.Entries[parts[r.IntN(2)]] = Tool{RemoteName: n}
+		case 3:
+			src.Transform = []Transform{{Prefix: parts[r.IntN(3)] + "_"}}
+		}
+		src.Tools = append(src.Tools, t)
+	}
+	return src
+}
+
+// same holds a snapshot to another one that was made of nothing.
+func same(t *testing.T, what string, got *Snapshot, problems []error, shelves []*Shelf) {
+	t.Helper()
+	want, wrong := Merge(shelves)
+	said := func(errs []error) (list []string) {
+		for _, err := range errs {
+			list = append(list, err.Error())
+		}
+		return list
+	}
+	if !slices.Equal(said(wrong), said(problems)) {
+		t.Fatalf("%s: problems: %s", what, cmp.Diff(said(wrong), said(problems)))
+	}
+	if !slices.Equal(want.Withheld(), got.Withheld()) {
+		t.Fatalf("%s: withheld: %s", what, cmp.Diff(want.Withheld(), got.Withheld()))
+	}
+	if got.Digest() != want.Digest() {
+		t.Fatalf("%s: tools: %s", what, cmp.Diff(want.Tools(), got.Tools()))
+	}
+}
+
+// TestMergeAgain changes the lists of servers at random, and which servers there are: a
+// merge that goes on from the last one gives what one from nothing gives, byte for byte.
+func TestMergeAgain(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		var shelves []*Shelf
+		var last *Snapshot
+		for step := range 12 {
+			next := slices.Clone(shelves)
+			for range 1 + r.IntN(2) {
+				server := fmt.Sprint("s", 1+r.IntN(6))
+				at := slices.IndexFunc(next, func(s *Shelf) bool { return s.source.Server == server })
+				switch shelf := Shape(randomSource(r, server)); {
+				case at < 0 || r.IntN(20) == 0: // two of the same name, which a host does not have
+					next = append(next, shelf)
+				case r.IntN(4) == 0:
+					next = slices.Delete(next, at, at+1)
+				default:
+					next[at] = shelf
+				}
+			}
+			switch r.IntN(8) {
+			case 0:
+				r.Shuffle(len(next), func(i, j int) { next[i], next[j] = next[j], next[i] })
+			case 1:
+				next = append(next, next[:min(1, len(next))]...) // the same one twice
+			}
+			shelves = next
+			var before []byte
+			if last != nil {
+				before = last.Encode()
+			}
+			s, problems := last.Merge(shelves)
+			same(t, fmt.Sprintf("seed %d, step %d", seed, step), s, problems, shelves)
+			if last != nil && string(last.Encode()) != string(before) {
+				t.Fatal("the snapshot before has changed")
+			}
+			last = s
+			if r.IntN(4) == 0 { // what an agent sees of it is no base, and no harm
+				cut := s.Only(func(t *tenon.Tool) bool { return t.Server != "s1" })
+				s, problems = cut.Merge(shelves)
+				same(t, fmt.Sprintf("seed %d, step %d, of a part", seed, step), s, problems, shelves)
+			}
+		}
+	}
+}
+
+// TestMergeAgainKeeps: what has not changed is not made again, renamed or not.
+func TestMergeAgainKeeps(t *testing.T) {
+	shelf := func(server string, names ...string) *Shelf { return Shape(Source{Server: server, Tools: tools(names...)}) }
+	a, b := shelf("a", "clash", "only_a", "soon"), shelf("b", "clash", "only_b")
+	before, _ := Merge([]*Shelf{a, b})
+	after, _ := before.Merge([]*Shelf{a, b, shelf("c", "soon", "only_c")})
+	if got, want := strings.Join(after.Names(), " "), "a_clash a_soon b_clash c_soon only_a only_b only_c"; got != want {
+		t.Fatalf("tools %s, want %s", got, want)
+	}
+	for _, name := range []string{"a_clash", "b_clash", "only_a", "only_b"} {
+		x, _ := before.Lookup(name)
+		if y, _ := after.Lookup(name); x != y {
+			t.Errorf("%s is another one", name)
+		}
+	}
+	if _, ok := before.Lookup("soon"); !ok {
+		t.Error("the snapshot before has changed")
+	}
+	if back, _ := after.Merge([]*Shelf{a, b}); back.Digest() != before.Digest() {
+		t.Error("a name that nobody else wants any more is not given back")
+	}
+}
+
+// TestMergeAgainWhileRead merges from one snapshot, and reads it, in many goroutines.
+func TestMergeAgainWhileRead(t *testing.T) {
+	var shelves []*Shelf
+	for i := range 8 {
+		shelves = append(shelves, Shape(Source{Server: fmt.Sprint("s", i), Tools: tools("clash", fmt.Sprint("only_", i), "b", "a")}))
+	}
+	base, _ := Merge(shelves)
+	var wg sync.WaitGroup
+	digests := make([]string, 16)
+	for i := range digests {
+		wg.Go(func() {
+			mine := slices.Clone(shelves)
+			mine[i%8] = Shape(Source{Server: fmt.Sprint("s", i%8), Tools: tools("clash", "new", "b")})
+			s, _ := base.Merge(mine)
+			digests[i] = s.Digest()
+			base.Index().Search("clash", 3)
+			base.For("openai")
+			base.Only(func(t *tenon.Tool) bool { return t.Remote == "clash" }).Digest()
+			again, _ := s.Merge(shelves)
+			if again.Digest() != base.Digest() {
+				t.Error("the way back leads elsewhere")
+			}
+		})
+	}
+	wg.Wait()
+	for i := range 8 {
+		if digests[i] != digests[i+8] {
+			t.Errorf("server %d: the same change twice gives %s and %s", i, digests[i], digests[i+8])
+		}
+	}
+}
