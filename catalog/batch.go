@@ -60,24 +60,26 @@ func (s *Source) shapeAll(offered []tenon.Tool, byRemote map[string]string) []ba
 func (s *Source) shapeSome(offered []tenon.Tool, byRemote map[string]string) batch {
 	b := batch{used: map[string]bool{}, seen: map[string]bool{}, items: make([]*item, 0, len(offered))}
 	room := make([]item, len(offered)) // most are taken
+	c := shaper{src: s, used: b.used}
 	for i := range offered {
-		c := shaper{src: s, entry: byRemote[offered[i].Remote], used: b.used}
-		if c.entry != "" {
+		it := &room[len(b.items)]
+		it.tool = offered[i]
+		if c.entry = byRemote[offered[i].Remote]; c.entry != "" {
 			b.seen[c.entry] = true
 		}
-		reason := c.run(offered[i])
+		reason := c.run(&it.tool)
 		if c.broken {
 			b.problems = append(b.problems, tenon.Errorf(tenon.CodeConfig, "tool '%s' of server '%s' is left out: %s", tenon.Visible(offered[i].Remote), s.Server, reason))
 		}
 		if reason == "" {
-			reason = notJSON(&c.t)
+			reason = notJSON(&it.tool)
 		}
 		if reason != "" {
 			b.withheld = append(b.withheld, Withheld{s.Server, offered[i].Remote, reason})
+			it.tool = tenon.Tool{} // the room of the next one, or of none
 			continue
 		}
-		it := &room[len(b.items)]
-		it.tool, it.src, it.fixed = c.t, s, c.entry != ""
+		it.src, it.fixed = s, c.entry != ""
 		b.items = append(b.items, it)
 	}
 	return b
@@ -89,6 +91,9 @@ func notJSON(t *tenon.Tool) string {
 	bad := func(raw json.RawMessage) bool { return len(raw) > 0 && !json.Valid(raw) }
 	if bad(t.Output) || bad(t.Rules.Fixed) {
 		return "its definition is not JSON"
+	}
+	if len(t.Rules.Options) == 0 {
+		return ""
 	}
 	for _, p := range slices.Sorted(maps.Keys(t.Rules.Options)) {
 		if bad(t.Rules.Options[p]) {

@@ -66,3 +66,15 @@ func TestShapeMany(t *testing.T) {
 		t.Errorf("the function saw %d tools", calls)
 	}
 }
+
+// TestShapeAllocates holds shaping to allocating for the list, not for each tool.
+func TestShapeAllocates(t *testing.T) {
+	tools := make([]tenon.Tool, 400) // one core's
+	for i := range tools {
+		tools[i] = tenon.Tool{Remote: fmt.Sprintf("tool_%d", i), Title: "Does it", Description: "does it", Input: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}}}`)}
+	}
+	source := catalog.Source{Server: "s", Trusted: true, Tools: tools}
+	if n := testing.AllocsPerRun(10, func() { catalog.Shape(source) }); n > float64(len(tools))/4 {
+		t.Errorf("%v allocations for %d tools", n, len(tools))
+	}
+}

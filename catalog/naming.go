@@ -136,6 +136,9 @@ func (s *Snapshot) named(claims []claim, last *Snapshot) []*item {
 
 // safe replaces what is not allowed. It does not shorten.
 func (n *Naming) safe(s string) string {
+	if n.takes(s) {
+		return s
+	}
 	replace := "-"
 	if n.Replace != nil {
 		replace = *n.Replace
@@ -153,6 +156,16 @@ func (n *Naming) safe(s string) string {
 		s = "_" + s
 	}
 	return s
+}
+
+// takes reports whether a name is allowed as it is, whatever its length: nearly all are.
+func (n *Naming) takes(s string) bool {
+	for i := range len(s) {
+		if !n.allows(s[i]) {
+			return false
+		}
+	}
+	return s != "" && (isLetter(s[0]) || s[0] == '_')
 }
 
 // Exposed is the name that the model sees for a tool that has a name at its server:
@@ -215,7 +228,7 @@ func isLetter(c byte) bool { return c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 // [A-Za-z_][A-Za-z0-9_-]{0,63}.
 func fits(name string) bool {
 	n := Naming{}
-	return name != "" && len(name) <= maxName && n.safe(name) == name
+	return len(name) <= maxName && n.takes(name)
 }
 
 func (c *claim) hashed(digits int) string {

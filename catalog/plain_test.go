@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 	"testing"
@@ -45,5 +46,21 @@ func TestPlainSchema(t *testing.T) {
 				t.Errorf("it is read as %+v, want %+v", got, &want)
 			}
 		})
+	}
+}
+
+// TestIsASCII tries each byte at each place of texts of all lengths that are looked at
+// eight bytes at a time.
+func TestIsASCII(t *testing.T) {
+	for n := range 20 {
+		for at := range n {
+			for c := range 256 {
+				text := bytes.Repeat([]byte{0x7e}, n)
+				text[at] = byte(c)
+				if got := isASCII(text); got != (c < 0x7f) {
+					t.Fatalf("%q: %v", text, got)
+				}
+			}
+		}
 	}
 }

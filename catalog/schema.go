@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,10 +25,10 @@ const wrapper = "input"
 // already comes back as it is. The error says why no call could ever fit.
 func objectSchema(raw json.RawMessage) (out json.RawMessage, wrapped bool, err error) {
 	raw = bytes.TrimSpace(raw)
-	switch s := string(raw); {
-	case s == "", s == "null", s == "true":
+	switch { // a copy of raw as a string would be one of each schema
+	case len(raw) == 0, string(raw) == "null", string(raw) == "true":
 		return json.RawMessage(`{"type":"object"}`), false, nil
-	case s == "false":
+	case string(raw) == "false":
 		return nil, false, errors.New("its schema is false: no arguments fit it")
 	case len(raw) > maxSchemaBytes:
 		return nil, false, fmt.Errorf("its schema has more than %d KiB", maxSchemaBytes>>10)
@@ -178,13 +179,29 @@ func visibleSchema(raw json.RawMessage) (json.RawMessage, error) {
 // suspicious reports whether raw JSON may hold a hidden character, escaped or
 // not. Nearly no schema does, and looking closer costs.
 func suspicious(raw []byte) bool {
-	if !slices.ContainsFunc(raw, func(b byte) bool { return b == '\\' || b >= 0x7f }) {
+	if bytes.IndexByte(raw, '\\') < 0 && isASCII(raw) {
 		return false
 	}
 	if bytes.Contains(raw, []byte(`\u`)) || !utf8.Valid(raw) {
 		return true
 	}
 	return bytes.ContainsFunc(raw, func(r rune) bool { return r >= 0x7f && tenon.IsHidden(r) })
+}
+
+// isASCII reports whether all bytes are below 0x7f, eight at a time.
+func isASCII(b []byte) bool {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for ; len(b) >= 8; b = b[8:] {
+		if w := binary.LittleEndian.Uint64(b); (w|(w+ones))&highs != 0 { // a carry comes from a byte that is hit itself
+			return false
+		}
+	}
+	for _, c := range b {
+		if c >= 0x7f {
+			return false
+		}
+	}
+	return true
 }
 
 // visibleValue walks a schema, changes its texts in place and reports whether

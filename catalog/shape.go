@@ -160,35 +160,36 @@ func (s *Shelf) trace(t tenon.Tool) []Step {
 			c.entry = name
 		}
 	}
-	c.run(t)
+	c.run(&t)
 	return *c.steps
 }
 
-// shaper shapes one tool.
+// shaper shapes one tool after the other.
 type shaper struct {
 	src    *Source
-	entry  string // name of the tool's entry; empty: none
 	used   map[string]bool
-	steps  *[]Step // nil: nobody asks
-	t      tenon.Tool
-	broken bool // the reason for leaving the tool out is a fault of the configuration
+	steps  *[]Step     // nil: nobody asks
+	entry  string      // name of the tool's entry; empty: none
+	t      *tenon.Tool // the copy that becomes what is offered
+	broken bool        // the reason for leaving the tool out is a fault of the configuration
 }
 
-// run shapes a tool and returns why it is left out, "" where it is not.
-func (c *shaper) run(t tenon.Tool) string {
-	c.t = t
-	c.t.Server, c.t.Name = c.src.Server, t.Remote
-	for _, s := range []struct {
+// run shapes a tool in its place and returns why it is left out, "" where it is not.
+// There may be ten thousand tools: steps that most of them go through allocate nothing.
+func (c *shaper) run(t *tenon.Tool) string {
+	c.t, c.broken = t, false
+	t.Server, t.Name = c.src.Server, t.Remote
+	for _, s := range [...]struct {
 		name string
-		do   func() string
+		do   func(*shaper) string
 	}{
-		{"kind", c.kind},
-		{"pins", c.pins},
-		{"filter", c.filter},
-		{"text", c.text},
-		{"schema", c.schema},
-		{"server", c.server},
-		{"naming.template", c.template},
+		{"kind", (*shaper).kind},
+		{"pins", (*shaper).pins},
+		{"filter", (*shaper).filter},
+		{"text", (*shaper).text},
+		{"schema", (*shaper).schema},
+		{"server", (*shaper).server},
+		{"naming.template", (*shaper).template},
 	} {
 		if reason := c.step(s.name, s.do); reason != "" {
 			return reason
@@ -200,23 +201,20 @@ func (c *shaper) run(t tenon.Tool) string {
 		}
 	}
 	if c.entry != "" {
-		if reason := c.step("tools."+c.entry, c.overlay); reason != "" {
+		if reason := c.step("tools."+c.entry, (*shaper).overlay); reason != "" {
 			return reason
 		}
 	}
 	if c.src.Simple {
-		if reason := c.step("schema.types", c.simple); reason != "" {
+		if reason := c.step("schema.types", (*shaper).simple); reason != "" {
 			return reason
 		}
 	}
-	if reason := c.step("where", c.where); reason != "" {
+	if reason := c.step("where", (*shaper).where); reason != "" {
 		return reason
 	}
 	if c.entry == "" || !fits(c.t.Name) {
-		return c.step("naming", func() string {
-			c.t.Name = c.src.Naming.safe(c.t.Name)
-			return ""
-		})
+		return c.step("naming", (*shaper).naming)
 	}
 	return ""
 }
@@ -231,12 +229,12 @@ func (c *shaper) kind() string {
 }
 
 // step does one step and notes what it changed.
-func (c *shaper) step(name string, do func() string) string {
+func (c *shaper) step(name string, do func(*shaper) string) string {
 	if c.steps == nil {
-		return do()
+		return do(c)
 	}
-	before := c.t
-	reason := do()
+	before := *c.t
+	reason := do(c)
 	note := func(field, a, b string) {
 		if a != b {
 			*c.steps = append(*c.steps, Step{name, field, a, b})
@@ -314,8 +312,13 @@ func (c *shaper) server() string {
 
 func (c *shaper) template() string {
 	if tmpl := c.src.Naming.Template; tmpl != "" {
-		c.t.Name = fill(tmpl, &c.t, c.t.Remote)
+		c.t.Name = fill(tmpl, c.t, c.t.Remote)
 	}
+	return ""
+}
+
+func (c *shaper) naming() string {
+	c.t.Name = c.src.Naming.safe(c.t.Name)
 	return ""
 }
 
@@ -328,7 +331,7 @@ func (c *shaper) where() string {
 	if c.src.Where == nil {
 		return ""
 	}
-	keep, err := c.src.Where.Holds(&policy.Facts{Tool: &c.t})
+	keep, err := c.src.Where.Holds(&policy.Facts{Tool: c.t})
 	switch {
 	case err != nil:
 		c.broken = true

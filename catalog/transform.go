@@ -14,11 +14,11 @@ import (
 func (c *shaper) transform(i int, t *Transform) string {
 	switch {
 	case t.Prefix != "":
-		return c.step(key(i, "prefix"), func() string { c.t.Name = t.Prefix + c.t.Name; return "" })
+		return c.step(key(i, "prefix"), func(c *shaper) string { c.t.Name = t.Prefix + c.t.Name; return "" })
 	case t.Describe != "":
-		return c.step(key(i, "describe"), func() string { c.t.Description = fill(t.Describe, &c.t, c.t.Name); return "" })
+		return c.step(key(i, "describe"), func(c *shaper) string { c.t.Description = fill(t.Describe, c.t, c.t.Name); return "" })
 	case len(t.Rename) > 0:
-		return c.step(key(i, "rename"), func() string {
+		return c.step(key(i, "rename"), func(c *shaper) string {
 			if to, ok := t.Rename[c.t.Name]; ok {
 				c.used[key(i, "rename."+c.t.Name)] = true
 				c.t.Name = to
@@ -26,33 +26,33 @@ func (c *shaper) transform(i int, t *Transform) string {
 			return ""
 		})
 	case len(t.HideParams) > 0:
-		return c.step(key(i, "hide_params"), func() string {
+		return c.step(key(i, "hide_params"), func(c *shaper) string {
 			return c.take(t.HideParams, func(p string) (json.RawMessage, bool) {
 				c.used[key(i, "hide_params."+p)] = true
 				return nil, false
 			})
 		})
 	case len(t.SetParams) > 0:
-		return c.step(key(i, "set_params"), func() string {
+		return c.step(key(i, "set_params"), func(c *shaper) string {
 			return c.take(slices.Sorted(maps.Keys(t.SetParams)), func(p string) (json.RawMessage, bool) {
 				c.used[key(i, "set_params."+p)] = true
 				return t.SetParams[p], true
 			})
 		})
 	case t.Func != nil:
-		return c.step(key(i, "func"), func() string { return c.call(i, t.Func) })
+		return c.step(key(i, "func"), func(c *shaper) string { return c.call(i, t.Func) })
 	}
 	return ""
 }
 
 // call runs a step of a Go program.
 func (c *shaper) call(i int, f func(tenon.Tool) *tenon.Tool) string {
-	t := f(c.t)
+	t := f(*c.t)
 	if t == nil {
 		return fmt.Sprintf("transform[%d]: the function left it out", i)
 	}
 	server, remote, wrapped := c.t.Server, c.t.Remote, c.t.Rules.Wrapped
-	c.t = *t
+	*c.t = *t
 	c.t.Server, c.t.Remote = server, remote
 	input, again, err := objectSchema(c.t.Input)
 	if err != nil {
