@@ -2,6 +2,7 @@ package jsonrpc
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -83,12 +84,13 @@ func TestScanID(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{`{"id":1,"result":{"a":"\u00e9\n","b":[1.5e3]}}`, `{"method":"x","params":[]}`, `{"a":{"b":1,"b":2}}`, `[`, `{"id":"\ud800","result":1}`} {
+	for _, s := range []string{`{"id":1,"result":{"a":"\u00e9\n","b":[1.5e3]}}`, `{"method":"x","params":[]}`, `{"a":{"b":1,"b":2}}`, `{"a":[1,[2],"]"],"b":[3]}`, `[`, `{"id":"\ud800","result":1}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		ScanID(b) // must not panic
 		Fields(b, func(_, v []byte) bool { Elements(v, func([]byte) bool { return true }); return true })
+		fuzzList(t, b)
 		if Valid(b) == nil && (!json.Valid(b) || !utf8.Valid(b)) {
 			t.Fatalf("took %q, which encoding/json refuses", b)
 		}
@@ -100,4 +102,60 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q came back as %q", b, s)
 		}
 	})
+}
+
+// fuzzList holds List to Fields and Elements over what is checked, and to no panic over
+// all else.
+func fuzzList(t *testing.T, b []byte) {
+	list := func(stop int) (got []string, ok bool) {
+		ok = List(b, "a", func(v []byte) bool { got = append(got, string(v)); return len(got) != stop }, func(k, v []byte) { got = append(got, string(k)+"="+string(v)) })
+		return got, ok
+	}
+	got, ok := list(0)
+	list(1)
+	if Valid(b) != nil {
+		return
+	}
+	var want []string
+	found := false
+	Fields(b, func(k, v []byte) bool {
+		if string(k) != "a" || !Elements(v, func(v []byte) bool { want = append(want, string(v)); return true }) {
+			want = append(want, string(k)+"="+string(v))
+		} else {
+			found = true
+		}
+		return true
+	})
+	if ok != found || !slices.Equal(got, want) {
+		t.Fatalf("%q: listed %q %v, want %q %v", b, got, ok, want, found)
+	}
+}
+
+func TestList(t *testing.T) {
+	const list = `{"x":1,"tools":[{"a":"],"}, [2], "three" ],"next":"c"}`
+	for _, c := range []struct {
+		name, in string
+		stop     int // behind that many elements
+		want     string
+		ok       bool
+	}{
+		{"whole", list, 0, `x=1|{"a":"],"}|[2]|"three"|next="c"`, true},
+		{"stopped", list, 2, `x=1|{"a":"],"}|[2]`, true},
+		{"empty", `{"tools":[]}`, 0, ``, true},
+		{"no array", `{"tools":{"a":1},"b":[1]}`, 0, `tools={"a":1}|b=[1]`, false},
+		{"null", `{"tools":null}`, 0, `tools=null`, false},
+		{"none", `{"tool":[1]}`, 0, `tool=[1]`, false},
+		{"escaped", `{"\u0074ools":[1]}`, 0, `1`, true},
+		{"no object", `[1]`, 0, ``, false},
+		{"nothing", ``, 0, ``, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got []string
+			n := 0
+			ok := List([]byte(c.in), "tools", func(v []byte) bool { got = append(got, string(v)); n++; return n != c.stop }, func(k, v []byte) { got = append(got, string(k)+"="+string(v)) })
+			if s := strings.Join(got, "|"); s != c.want || ok != c.ok {
+				t.Errorf("%s %v, want %s %v", s, ok, c.want, c.ok)
+			}
+		})
+	}
 }

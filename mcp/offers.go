@@ -49,13 +49,15 @@ func (c *Client) Prompts(ctx context.Context) ([]Prompt, error) {
 		return nil, nil
 	}
 	var prompts []Prompt
-	err := c.list(ctx, "prompts/list", "prompts", func(raw []byte) {
-		p := Prompt{Raw: append(json.RawMessage(nil), raw...)}
-		if err := json.Unmarshal(raw, &p); err != nil || p.Name == "" {
-			c.leftOut("prompt", raw)
-			return
+	err := c.list(ctx, "prompts/list", "prompts", func(result []byte, items [][]byte) {
+		for _, raw := range keep(result, items) {
+			p := Prompt{Raw: raw}
+			if err := json.Unmarshal(raw, &p); err != nil || p.Name == "" {
+				c.leftOut("prompt", raw)
+				continue
+			}
+			prompts = append(prompts, p)
 		}
-		prompts = append(prompts, p)
 	})
 	return prompts, err
 }
@@ -69,13 +71,15 @@ func (c *Client) Resources(ctx context.Context) ([]Resource, error) {
 	}
 	var resources []Resource
 	for _, list := range []struct{ method, key string }{{"resources/list", "resources"}, {"resources/templates/list", "resourceTemplates"}} {
-		err := c.list(ctx, list.method, list.key, func(raw []byte) {
-			r := Resource{Raw: append(json.RawMessage(nil), raw...)}
-			if err := json.Unmarshal(raw, &r); err != nil || (r.URI == "") == (r.Template == "") {
-				c.leftOut("resource", raw)
-				return
+		err := c.list(ctx, list.method, list.key, func(result []byte, items [][]byte) {
+			for _, raw := range keep(result, items) {
+				r := Resource{Raw: raw}
+				if err := json.Unmarshal(raw, &r); err != nil || (r.URI == "") == (r.Template == "") {
+					c.leftOut("resource", raw)
+					continue
+				}
+				resources = append(resources, r)
 			}
-			resources = append(resources, r)
 		})
 		if err != nil {
 			return nil, err

@@ -171,7 +171,7 @@ func headerText(kind string, v []byte) (string, bool) {
 
 // learn reads which arguments of a tool go into headers. It reports an error for
 // a tool that must not be used. Only modern HTTP has such headers.
-func (c *Client) learn(t tenon.Tool, params map[string][]mirrored) error {
+func (c *Client) learn(t *tenon.Tool, params map[string][]mirrored) error {
 	if !c.hasParamHeaders() {
 		return nil
 	}

@@ -1,85 +1,17 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/internal/rawjson"
-	"github.com/tenonhq/tenon/internal/spread"
 	"github.com/tenonhq/tenon/jsonrpc"
 )
-
-// Tools asks for all pages of the server's tools. A tool that cannot be read is
-// left out with a warning, never the list. Remote names are set, exposed names
-// are not. Errors have code unreachable, auth_required, timeout, protocol (a
-// cursor that repeats, a list without end), too_large or cancelled.
-func (c *Client) Tools(ctx context.Context) ([]tenon.Tool, error) {
-	var raws [][]byte
-	var kept []byte // what raws are parts of: one piece of memory for many of them
-	err := c.list(ctx, "tools/list", "tools", func(raw []byte) {
-		if len(raw) > cap(kept)-len(kept) {
-			kept = make([]byte, 0, max(len(raw), min(2*cap(kept), maxKept)))
-		}
-		from := len(kept)
-		kept = append(kept, raw...)
-		raws = append(raws, kept[from:len(kept):len(kept)])
-	})
-	if err != nil {
-		return nil, err
-	}
-	parsed, errs := parseTools(raws)
-	tools := parsed[:0]
-	seen, params := make(map[string]bool, len(parsed)), map[string][]mirrored{}
-	for i, t := range parsed {
-		switch err := errs[i]; {
-		case err != nil:
-			c.cfg.Logger.Warn("left out a tool that cannot be read", "reason", err.Error())
-		case seen[t.Remote]:
-			c.cfg.Logger.Warn("left out a second tool of the same name", "tool", strconv.QuoteToASCII(t.Remote))
-		default:
-			seen[t.Remote] = true
-			if err := c.learn(t, params); err != nil {
-				c.cfg.Logger.Warn("left out a tool that must not be used", "tool", strconv.QuoteToASCII(t.Remote), "reason", err.Error())
-				continue
-			}
-			if len(tools) == i {
-				tools = parsed[:i+1] // it is there already
-			} else {
-				tools = append(tools, t)
-			}
-		}
-	}
-	clear(parsed[len(tools):])
-	c.params.Store(&params)
-	return tools, nil
-}
-
-// worthCore is how many definitions are worth a core.
-const worthCore = 512
-
-// parseTools reads definitions, each by itself and so on all cores. What it is given
-// stays with the tools.
-func parseTools(raws [][]byte) ([]tenon.Tool, []error) {
-	tools := make([]tenon.Tool, len(raws))
-	errs := spread.Map(raws, worthCore, func(from int, part [][]byte) []error {
-		errs := make([]error, len(part))
-		for i, raw := range part {
-			tools[from+i], errs[i] = parseTool(raw)
-		}
-		return errs
-	})
-	return tools, slices.Concat(errs...)
-}
-
-// maxKept bounds what is kept together of definitions, in bytes.
-const maxKept = 256 << 10
 
 // Probe asks for the first page of the tools and looks only whether it is one:
 // how a plain JSON-RPC endpoint, which has no handshake, is told from others.
@@ -92,82 +24,6 @@ func (c *Client) Probe(ctx context.Context) error {
 		return tenon.Errorf(tenon.CodeProtocol, "tools/list gives no array \"tools\"")
 	}
 	return nil
-}
-
-// maxCursor bounds a cursor, of which all of a list are kept, in bytes.
-const maxCursor = 16 << 10
-
-// list walks the pages of a list.
-func (c *Client) list(ctx context.Context, method, key string, each func(raw []byte)) error {
-	cursors := map[string]bool{}
-	var params []byte
-	items := 0
-	for page := 1; ; page++ {
-		result, err := c.request(ctx, method, params, nil, "")
-		var rpc *jsonrpc.Error
-		if errors.As(err, &rpc) && rpc.Code == jsonrpc.CodeMethodNotFound && page == 1 {
-			return nil // the server has no such list
-		}
-		if err != nil {
-			return c.explain(ctx, method, err, false)
-		}
-		over := false
-		ok := jsonrpc.Elements(jsonrpc.Field(result, key), func(v []byte) bool {
-			if items++; items > c.cfg.MaxItems {
-				over = true
-				return false
-			}
-			each(v)
-			return true
-		})
-		switch next := jsonrpc.Field(result, "nextCursor"); {
-		case over:
-			return tenon.Errorf(tenon.CodeTooLarge, "%s gives more than %d items; that is over the limit", method, c.cfg.MaxItems)
-		case !ok:
-			return tenon.Errorf(tenon.CodeProtocol, "%s gives no array %q", method, key)
-		case len(next) == 0 || string(next) == "null":
-			return nil
-		case len(next) > maxCursor:
-			return tenon.Errorf(tenon.CodeTooLarge, "%s gives a cursor of more than %d bytes", method, maxCursor)
-		case cursors[string(next)]:
-			return tenon.Errorf(tenon.CodeProtocol, "%s repeats the cursor %s; the list has no end", method, clip(next))
-		case page >= c.cfg.MaxPages:
-			return tenon.Errorf(tenon.CodeTooLarge, "%s gives more than %d pages; that is over the limit", method, c.cfg.MaxPages)
-		default:
-			cursors[string(next)] = true
-			params = member(nil, "cursor", next)
-		}
-	}
-}
-
-// ParseTool reads a tool's definition, whose bytes stay with it.
-func ParseTool(raw []byte) (tenon.Tool, error) { return parseTool(bytes.Clone(raw)) }
-
-// parseTool is ParseTool of bytes that nobody else has.
-func parseTool(raw []byte) (tenon.Tool, error) {
-	t := tenon.Tool{Raw: raw}
-	named := false
-	object := jsonrpc.Fields(t.Raw, func(k, v []byte) bool {
-		switch string(k) {
-		case "name":
-			t.Remote, named = jsonrpc.String(v)
-		case "title":
-			t.Title, _ = jsonrpc.String(v)
-		case "description":
-			t.Description, _ = jsonrpc.String(v)
-		case "inputSchema":
-			t.Input = v
-		case "outputSchema":
-			t.Output = v
-		case "annotations":
-			t.Annotations = parseAnnotations(v)
-		}
-		return true
-	})
-	if !object || !named || t.Remote == "" || len(t.Remote) > 1024 {
-		return t, fmt.Errorf("no usable name in %s", clip(raw))
-	}
-	return t, nil
 }
 
 func parseAnnotations(raw []byte) tenon.Annotations {

@@ -1,0 +1,196 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/spread"
+	"github.com/tenonhq/tenon/jsonrpc"
+)
+
+// Tools asks for all pages of the server's tools. A tool that cannot be read is
+// left out with a warning, never the list. Remote names are set, exposed names
+// are not. Errors have code unreachable, auth_required, timeout, protocol (a
+// cursor that repeats, a list without end), too_large or cancelled.
+func (c *Client) Tools(ctx context.Context) ([]tenon.Tool, error) {
+	var pages [][]tenon.Tool
+	var errs []error
+	var reading sync.WaitGroup
+	err := c.list(ctx, "tools/list", "tools", func(result []byte, items [][]byte) {
+		// The server is asked for the next page while this one is read, one at a time.
+		reading.Wait()
+		reading.Go(func() {
+			t, e := ParseTools(keep(result, items))
+			pages, errs = append(pages, t), append(errs, e...)
+		})
+	})
+	reading.Wait()
+	if err != nil {
+		return nil, err
+	}
+	all := []tenon.Tool{} // of no tools the list is empty, and known
+	if len(pages) == 1 {
+		all = pages[0]
+	} else if len(pages) > 1 {
+		all = slices.Concat(pages...)
+	}
+	tools := all[:0]
+	seen, params := make(map[string]bool, len(all)), map[string][]mirrored{}
+	for i := range all {
+		t := &all[i]
+		switch err := errs[i]; {
+		case err != nil:
+			c.cfg.Logger.Warn("left out a tool that cannot be read", "reason", err.Error())
+		case seen[t.Remote]:
+			c.cfg.Logger.Warn("left out a second tool of the same name", "tool", strconv.QuoteToASCII(t.Remote))
+		default:
+			seen[t.Remote] = true
+			if err := c.learn(t, params); err != nil {
+				c.cfg.Logger.Warn("left out a tool that must not be used", "tool", strconv.QuoteToASCII(t.Remote), "reason", err.Error())
+				continue
+			}
+			if len(tools) == i {
+				tools = all[:i+1] // it is there already
+			} else {
+				tools = append(tools, *t)
+			}
+		}
+	}
+	clear(all[len(tools):])
+	c.params.Store(&params)
+	return tools, nil
+}
+
+// keep returns the items of a page as bytes that nobody else has. They stay parts of the
+// page where most of it is items; else they would hold what nobody needs, and are copied.
+func keep(result []byte, items [][]byte) [][]byte {
+	size := 0
+	for _, v := range items {
+		size += len(v)
+	}
+	if size >= cap(result)/4*3 {
+		return items
+	}
+	all := make([]byte, 0, size)
+	for i, v := range items {
+		from := len(all)
+		all = append(all, v...)
+		items[i] = all[from:len(all):len(all)]
+	}
+	return items
+}
+
+// worthCore is how many definitions are worth a core.
+const worthCore = 512
+
+// ParseTools reads definitions, each by itself and so on all cores. Of each that cannot be
+// read the error says why, at its place. The bytes stay with the tools.
+func ParseTools(raws [][]byte) ([]tenon.Tool, []error) {
+	tools, errs := make([]tenon.Tool, len(raws)), make([]error, len(raws))
+	spread.Map(raws, worthCore, func(from int, part [][]byte) struct{} {
+		for i, raw := range part {
+			errs[from+i] = parseTool(&tools[from+i], raw)
+		}
+		return struct{}{}
+	})
+	return tools, errs
+}
+
+// ParseTool reads a tool's definition, whose bytes stay with it.
+func ParseTool(raw []byte) (tenon.Tool, error) {
+	var t tenon.Tool
+	err := parseTool(&t, bytes.Clone(raw))
+	return t, err
+}
+
+// parseTool reads a definition of bytes that nobody else has.
+func parseTool(t *tenon.Tool, raw []byte) error {
+	t.Raw = raw
+	named := false
+	object := jsonrpc.Fields(raw, func(k, v []byte) bool {
+		switch string(k) {
+		case "name":
+			t.Remote, named = jsonrpc.String(v)
+		case "title":
+			t.Title, _ = jsonrpc.String(v)
+		case "description":
+			t.Description, _ = jsonrpc.String(v)
+		case "inputSchema":
+			t.Input = v
+		case "outputSchema":
+			t.Output = v
+		case "annotations":
+			t.Annotations = parseAnnotations(v)
+		}
+		return true
+	})
+	if !object || !named || t.Remote == "" || len(t.Remote) > 1024 {
+		return fmt.Errorf("no usable name in %s", clip(raw))
+	}
+	return nil
+}
+
+// maxCursor bounds a cursor, of which all of a list are kept, in bytes.
+const maxCursor = 16 << 10
+
+// list walks the pages of a list and hands out each, with its items, before it asks for the
+// next one. The bytes and the slices are whose they are handed to.
+func (c *Client) list(ctx context.Context, method, key string, page func(result []byte, items [][]byte)) error {
+	cursors := map[string]bool{}
+	var params []byte
+	left := c.cfg.MaxItems
+	for n := 1; ; n++ {
+		result, err := c.request(ctx, method, params, nil, "")
+		var rpc *jsonrpc.Error
+		if errors.As(err, &rpc) && rpc.Code == jsonrpc.CodeMethodNotFound && n == 1 {
+			return nil // the server has no such list
+		}
+		if err != nil {
+			return c.explain(ctx, method, err, false)
+		}
+		var items [][]byte
+		var next []byte
+		over := false
+		ok := jsonrpc.List(result, key, func(v []byte) bool {
+			if left--; left < 0 {
+				over = true
+				return false
+			}
+			if items == nil { // as many as if all were like the first one
+				items = make([][]byte, 0, min(len(result)/(len(v)+1)+1, left+1))
+			}
+			items = append(items, v[:len(v):len(v)])
+			return true
+		}, func(k, v []byte) {
+			if string(k) == "nextCursor" {
+				next = v
+			}
+		})
+		if ok && !over && len(items) > 0 {
+			page(result, items)
+		}
+		switch {
+		case over:
+			return tenon.Errorf(tenon.CodeTooLarge, "%s gives more than %d items; that is over the limit", method, c.cfg.MaxItems)
+		case !ok:
+			return tenon.Errorf(tenon.CodeProtocol, "%s gives no array %q", method, key)
+		case len(next) == 0 || string(next) == "null":
+			return nil
+		case len(next) > maxCursor:
+			return tenon.Errorf(tenon.CodeTooLarge, "%s gives a cursor of more than %d bytes", method, maxCursor)
+		case cursors[string(next)]:
+			return tenon.Errorf(tenon.CodeProtocol, "%s repeats the cursor %s; the list has no end", method, clip(next))
+		case n >= c.cfg.MaxPages:
+			return tenon.Errorf(tenon.CodeTooLarge, "%s gives more than %d pages; that is over the limit", method, c.cfg.MaxPages)
+		default:
+			cursors[string(next)] = true
+			params = member(nil, "cursor", next)
+		}
+	}
+}
