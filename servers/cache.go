@@ -1,52 +1,113 @@
 package servers
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/jsonrpc"
 	"github.com/tenonhq/tenon/mcp"
 )
 
 // catalogue is what is kept of a server between processes, so that its tools are
-// there before it has been started.
+// there before it has been started. As a file it is one JSON object: these members, and
+// then "tools", the definitions byte for byte as they came.
 type catalogue struct {
-	Key      string            `json:"key"` // of the configuration it belongs to
-	Listed   time.Time         `json:"listed"`
-	Protocol string            `json:"protocol,omitempty"`
-	Found    string            `json:"found,omitempty"`
-	Server   string            `json:"server,omitempty"`
-	Tools    []json.RawMessage `json:"tools"` // definitions, as they came
-}
-
-// encode writes the catalogue with these tools, byte for byte as they came: they were
-// checked when they were read.
-func (c catalogue) encode(tools []tenon.Tool) ([]byte, error) {
-	head, err := json.Marshal(c)
-	if err != nil {
-		return nil, err
-	}
-	size := len(head)
-	for i := range tools {
-		size += len(tools[i].Raw) + 1
-	}
-	b := append(make([]byte, 0, size), bytes.TrimSuffix(head, []byte("null}"))...)
-	for i := range tools {
-		b = append(append(b, "[,"[min(i, 1)]), tools[i].Raw...)
-	}
-	if len(tools) == 0 {
-		b = append(b, '[')
-	}
-	return append(b, "]}"...), nil
+	Key      string    `json:"key"` // of the configuration it belongs to
+	Listed   time.Time `json:"listed"`
+	Protocol string    `json:"protocol,omitempty"`
+	Found    string    `json:"found,omitempty"`
+	Server   string    `json:"server,omitempty"`
+	tools    []tenon.Tool
 }
 
 // maxCatalogue bounds the file; a server with more is asked each time.
 const maxCatalogue = 8 << 20
+
+// store replaces the file as a whole.
+func (c *catalogue) store(path string) error {
+	head, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	head = append(head[:len(head)-1], `,"tools":[`...)
+	size := len(head) + len("]}")
+	for i := range c.tools {
+		size += len(c.tools[i].Raw) + len(",")
+	}
+	if size > maxCatalogue {
+		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) { // an older list would be taken for this one
+			return err
+		}
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".*.tmp")
+	if err != nil {
+		return err
+	}
+	err = c.write(f, head)
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // the first error says more
+	}
+	return err
+}
+
+// write writes the tools behind the head. They were checked when they were read.
+func (c *catalogue) write(f io.Writer, head []byte) error {
+	w := bufio.NewWriterSize(f, 64<<10) // it keeps its first error until Flush
+	_, _ = w.Write(head)
+	for i := range c.tools {
+		if i > 0 {
+			_ = w.WriteByte(',')
+		}
+		_, _ = w.Write(c.tools[i].Raw)
+	}
+	_, _ = w.WriteString("]}")
+	return w.Flush()
+}
+
+// readCatalogue reads such a file, from bytes that stay with the tools. It reports false
+// for anything else.
+func readCatalogue(b []byte) (*catalogue, bool) {
+	if jsonrpc.Valid(b) != nil {
+		return nil, false
+	}
+	c := &catalogue{}
+	var raws [][]byte
+	head := []byte{'{'}
+	listed := jsonrpc.List(b, "tools", func(v []byte) bool { raws = append(raws, v[:len(v):len(v)]); return true }, func(k, v []byte) {
+		if len(head) > 1 {
+			head = append(head, ',')
+		}
+		name, _ := json.Marshal(string(k)) // a text always encodes
+		head = append(append(append(head, name...), ':'), v...)
+	})
+	if !listed || json.Unmarshal(append(head, '}'), c) != nil {
+		return nil, false
+	}
+	var errs []error
+	c.tools, errs = mcp.ParseTools(raws)
+	return c, !slices.ContainsFunc(errs, func(err error) bool { return err != nil })
+}
 
 // key tells the configurations apart whose tools may differ. It is a digest,
 // because it is made of values that may be secret.
@@ -92,19 +153,11 @@ func (s *Server) load() bool {
 	if err != nil {
 		return false
 	}
-	var c catalogue
-	if json.Unmarshal(b, &c) != nil || c.Key == "" || c.Key != s.cfg.listing() {
-		return false
+	c, ok := readCatalogue(b)
+	if !ok || c.Key == "" || c.Key != s.cfg.listing() {
+		return false // somebody changed it, or the configuration
 	}
-	tools := make([]tenon.Tool, 0, len(c.Tools))
-	for _, raw := range c.Tools {
-		t, err := mcp.ParseTool(raw)
-		if err != nil {
-			return false // somebody changed it
-		}
-		tools = append(tools, t)
-	}
-	s.kept = tools
+	s.kept = c.tools
 	if s.protocol == "" {
 		s.protocol = c.Protocol
 	}
@@ -112,12 +165,12 @@ func (s *Server) load() bool {
 		s.found = c.Found
 	}
 	s.status.Protocol, s.status.Server, s.status.Found = c.Protocol, c.Server, c.Found
-	s.status.Tools, s.status.Cached = len(tools), c.Listed
+	s.status.Tools, s.status.Cached = len(c.tools), c.Listed
 	return true
 }
 
-// keep stores the tools that were listed, and reports whether they differ from
-// those that were kept before. The caller holds the lock.
+// keep remembers the tools that were listed, has them written down, and reports whether
+// they differ from those that were kept before. The caller holds the lock.
 func (s *Server) keep(tools []tenon.Tool) (changed bool) {
 	if s.kept != nil && !sameTools(s.kept, tools) {
 		changed = s.loaded
@@ -127,36 +180,29 @@ func (s *Server) keep(tools []tenon.Tool) (changed bool) {
 	if s.opts.Cache == "" {
 		return changed
 	}
-	b, err := catalogue{Key: s.cfg.listing(), Listed: time.Now().UTC(), Protocol: s.protocol, Found: s.found, Server: s.status.Server}.encode(tools)
-	if err != nil || len(b) > maxCatalogue {
-		return changed
-	}
-	if err := writeFile(s.cacheFile(), b); err != nil {
-		s.log.Debug("the list of tools is not kept", "error", err.Error()) // it is asked for again the next time
+	s.unwritten = &catalogue{Key: s.cfg.listing(), Listed: time.Now().UTC(), Protocol: s.protocol, Found: s.found, Server: s.status.Server, tools: tools}
+	if !s.writing { // else who writes does this one next
+		s.writing = true
+		s.wg.Go(s.writeDown)
 	}
 	return changed
 }
 
-// writeFile replaces a file as a whole.
-func writeFile(path string, b []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
+// writeDown writes what is to be kept, behind the back of those who wait for the tools.
+// Close waits for it. Of several lists the newest is the one that stays.
+func (s *Server) writeDown() {
+	for {
+		s.mu.Lock()
+		c := s.unwritten
+		s.unwritten, s.writing = nil, c != nil
+		s.mu.Unlock()
+		if c == nil {
+			return
+		}
+		if err := c.store(s.cacheFile()); err != nil {
+			s.log.Debug("the list of tools is not kept", "error", err.Error()) // it is asked for again the next time
+		}
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".*.tmp")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // the first error says more
-	}
-	return err
 }
 
 func sameTools(a, b []tenon.Tool) bool {

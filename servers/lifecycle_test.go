@@ -84,6 +84,7 @@ func TestCatalogueIsKept(t *testing.T) {
 		}
 		_ = other.Close()
 	}
+	_ = s.Close() // what it has to write is written
 	if err := os.WriteFile(filepath.Join(cache, "t.json"), []byte("{broken"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -90,6 +90,8 @@ type Server struct {
 	off       bool           // switched off by a person
 	kept      []tenon.Tool   // those of the last listing, of this process or an earlier one
 	loaded    bool           // kept is of an earlier process
+	unwritten *catalogue     // to be kept on disk, nil for none
+	writing   bool           // somebody writes, and looks at unwritten when done
 	lost      bool           // it was connected before
 	over      error          // with restart: never, why there is no connection any more
 	retrying  bool           // the background tries again
