@@ -10,9 +10,11 @@ import (
 	"github.com/tenonhq/tenon/internal/spread"
 )
 
-// item is one tool on a shelf, under the name that it would like to have.
+// item is one tool on a shelf, under the name that it wants, or of a snapshot, under
+// another one.
 type item struct {
 	tool  tenon.Tool
+	of    *item // the same tool under the name that it wants; nil: this is it
 	src   *Source
 	fixed bool // the configuration gave the name
 

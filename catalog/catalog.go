@@ -39,9 +39,9 @@ type Snapshot struct {
 	tools    []*tenon.Tool
 	items    []*item // whose tools they are; nil for one of no item
 	withheld []Withheld
-	shelves  []*Shelf        // nil where the snapshot was read from the store
-	base     []*item         // the tools of all shelves, by the names that they want; nil where nothing can be merged with it
-	renamed  map[*item]*item // of base, those that have another name than they want
+	shelves  []*Shelf // nil where the snapshot was read from the store
+	base     []*item  // the tools of all shelves, by the names that they want; nil where no merge can go on from it
+	plain    bool     // each name is the one of item.plainly
 
 	encode sync.Once
 	digest string

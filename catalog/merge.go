@@ -12,42 +12,110 @@ import (
 func Merge(shelves []*Shelf) (*Snapshot, []error) { return (*Snapshot)(nil).Merge(shelves) }
 
 // Merge is the function [Merge], with less work where the snapshot, which may be nil, was
-// merged of some of the same shelves: their tools are in order already. What comes out is
-// the same.
+// merged of some of the same shelves: their tools are in order already, and what does not
+// clash with the others is named without a look at these. What comes out is the same.
 func (s *Snapshot) Merge(shelves []*Shelf) (*Snapshot, []error) {
 	n := &Snapshot{shelves: shelves}
-	var base []*item
-	if areDistinct(shelves) {
-		base = s.arrange(shelves)
-		n.base = base
-	} else {
-		base = joinAll(shelves)
-	}
 	var problems []error
 	for _, shelf := range shelves {
 		n.withheld = append(n.withheld, shelf.withheld...)
 		problems = append(problems, shelf.problems...)
 	}
-	claims, rest := contested(base)
-	if len(claims) > 0 {
-		claims, rest = settle(claims, rest)
-		rest = join(rest, n.named(claims, s))
-	}
-	for i := range claims {
-		if c := &claims[i]; c.out != "" {
+	for _, c := range n.arrange(s) {
+		if c.out != "" {
 			server, remote := c.item.src.Server, c.item.tool.Remote
 			n.withheld = append(n.withheld, Withheld{server, remote, c.out})
 			problems = append(problems, tenon.Errorf(tenon.CodeConfig, "tool '%s' of server '%s' is left out: %s", remote, server, c.out))
 		}
 	}
-	n.items, n.tools = rest, make([]*tenon.Tool, len(rest))
-	for i, it := range rest {
+	n.tools = make([]*tenon.Tool, len(n.items))
+	for i, it := range n.items {
 		n.tools[i] = &it.tool
 	}
 	if !slices.IsSortedFunc(n.withheld, byIdentity) {
 		slices.SortStableFunc(n.withheld, byIdentity)
 	}
 	return n, problems
+}
+
+// arrange names the tools of the shelves and puts them in order. It returns those that have
+// a name which they did not want, where these were all looked at.
+func (s *Snapshot) arrange(last *Snapshot) []claim {
+	if !areDistinct(s.shelves) {
+		return s.name(joinAll(s.shelves), last)
+	}
+	if last == nil || last.base == nil {
+		s.base = joinAll(s.shelves)
+		return s.name(s.base, last)
+	}
+	gone, fresh := joinAll(others(last.shelves, s.shelves)), joinAll(others(s.shelves, last.shelves))
+	s.base = join(without(last.base, gone), fresh)
+	if last.plain && areAlike(s.shelves) && len(gone)+len(fresh) < len(s.base)/4 {
+		if items, ok := last.patch(s.base, gone, fresh); ok {
+			s.items, s.plain = items, true
+			return nil
+		}
+	}
+	return s.name(s.base, last)
+}
+
+// name looks at all tools of a list in order.
+func (s *Snapshot) name(base []*item, last *Snapshot) []claim {
+	claims, rest := contested(base)
+	s.items, s.plain = rest, areAlike(s.shelves)
+	if len(claims) > 0 {
+		plain := true
+		claims, rest, plain = settle(claims, rest)
+		s.items, s.plain = join(rest, settled(claims, last)), s.plain && plain
+	}
+	return claims
+}
+
+// patch returns the tools of base in order under their names: the snapshot's without those
+// that are gone and with those that are fresh. It looks at these alone, and at a tool whose
+// name clashes only now, or no longer. That is enough as long as a name depends on nothing
+// else ([item.plainly]); ok is false where one that came clashes in another way.
+func (s *Snapshot) patch(base, gone, fresh []*item) (items []*item, ok bool) {
+	var out, in []*item
+	for len(gone)+len(fresh) > 0 {
+		name := first(gone, fresh)
+		leave, come := ofName(gone, name), ofName(fresh, name)
+		gone, fresh = gone[len(leave):], fresh[len(come):]
+		was, is := wanting(s.base, name), wanting(base, name)
+		clashed, clashes := len(was) > 1, len(is) > 1
+		if clashed == clashes {
+			was, is = leave, come // the others are called as they were
+		}
+		for _, it := range was {
+			as := find(s.items, it, it.plainly(clashed))
+			if as == nil {
+				return nil, false
+			}
+			out = append(out, as)
+		}
+		for _, it := range is {
+			in = append(in, it.as(it.plainly(clashes)))
+		}
+	}
+	slices.SortFunc(out, before)
+	slices.SortFunc(in, before)
+	rest := without(s.items, out)
+	if meet(rest, in) {
+		return nil, false
+	}
+	return join(rest, in), true
+}
+
+// areAlike reports whether servers treat clashes and long names alike, so that the name of
+// a tool does not depend on who else wants it, only on whether somebody does.
+func areAlike(shelves []*Shelf) bool {
+	for _, s := range shelves {
+		n := &s.source.Naming
+		if n.OnCollision == CollisionSuffix || n.OnCollision == CollisionError || n.max() != shelves[0].source.Naming.max() {
+			return false
+		}
+	}
+	return true
 }
 
 // areDistinct reports whether no two shelves are of the same server, so that the order of
@@ -63,33 +131,13 @@ func areDistinct(shelves []*Shelf) bool {
 	return true
 }
 
-// arrange returns the tools of shelves of different servers in order: those that the
-// snapshot has, too, without those that it alone has, and the others put in.
-func (s *Snapshot) arrange(shelves []*Shelf) []*item {
-	if s == nil || s.base == nil {
-		return joinAll(shelves)
-	}
-	had, has := setOf(s.shelves), setOf(shelves)
-	var gone, fresh []*Shelf
-	for _, shelf := range s.shelves {
-		if !has[shelf] {
-			gone = append(gone, shelf)
-		}
-	}
-	for _, shelf := range shelves {
-		if !had[shelf] {
-			fresh = append(fresh, shelf)
-		}
-	}
-	return join(without(s.base, joinAll(gone)), joinAll(fresh))
-}
-
-func setOf(shelves []*Shelf) map[*Shelf]bool {
-	set := make(map[*Shelf]bool, len(shelves))
-	for _, s := range shelves {
+// others returns the shelves that are not among some.
+func others(shelves, some []*Shelf) []*Shelf {
+	set := make(map[*Shelf]bool, len(some))
+	for _, s := range some {
 		set[s] = true
 	}
-	return set
+	return slices.DeleteFunc(slices.Clone(shelves), func(s *Shelf) bool { return set[s] })
 }
 
 // before is the order of tools: by name and, where that does not tell, by identity.
@@ -165,4 +213,37 @@ func without(list, gone []*item) []*item {
 		}
 	}
 	return append(out, list[start:]...)
+}
+
+// first returns the name of the tool that stands before all others of two lists.
+func first(a, b []*item) string {
+	if len(a) == 0 || len(b) > 0 && b[0].tool.Name < a[0].tool.Name {
+		a = b
+	}
+	return a[0].tool.Name
+}
+
+// ofName returns the tools of a name with which a list in order begins.
+func ofName(list []*item, name string) []*item {
+	n := 0
+	for n < len(list) && list[n].tool.Name == name {
+		n++
+	}
+	return list[:n]
+}
+
+// meet reports whether a tool of the second list, both in order, has the name of another one
+// of any.
+func meet(list, more []*item) bool {
+	for i, it := range more {
+		if i > 0 && more[i-1].tool.Name == it.tool.Name {
+			return true
+		}
+		n := ahead(list, it)
+		if n < len(list) && list[n].tool.Name == it.tool.Name || n > 0 && list[n-1].tool.Name == it.tool.Name {
+			return true
+		}
+		list = list[max(n-1, 0):]
+	}
+	return false
 }

@@ -14,15 +14,29 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
+const (
+	randomNames = 1 << iota
+	randomCollision
+	randomLength
+	randomTwice
+)
+
 // randomSource is a server whose tools' names clash with those of others in all ways: by
 // themselves, once they are made to fit, once they are told apart, and with names of the
-// configuration.
-func randomSource(r *rand.Rand, server string) Source {
+// configuration. Of what is said of it, it is as random as that: the bits are below.
+func randomSource(r *rand.Rand, server string, random int) Source {
 	parts := []string{"a", "b", "a_b", "a.b", "s1_a", "s2_a", "a_1", "a_2", "x y", "add", "s3_add", "ü", strings.Repeat("long", 16), strings.Repeat("long", 16) + "er",
 		"a_" + hash("s1", "a"), "s2_add_" + hash("s2", "add")}
 	src := Source{Server: server, Trusted: true, About: "what " + server + " does"}
-	src.Naming.OnCollision = []string{"", "", CollisionSuffix, CollisionError}[r.IntN(4)]
-	src.Naming.MaxLen = []int{0, 0, 16, 40}[r.IntN(4)]
+	if random&randomNames == 0 {
+		parts = []string{"a", "b", "add", "x y", strings.Repeat("long", 16), "c", "d", "e"}
+	}
+	if random&randomCollision != 0 {
+		src.Naming.OnCollision = []string{"", "", CollisionSuffix, CollisionError}[r.IntN(4)]
+	}
+	if random&randomLength != 0 {
+		src.Naming.MaxLen = []int{0, 0, 16, 40}[r.IntN(4)]
+	}
 	if r.IntN(3) == 0 {
 		src.Exclude = []string{"b*"}
 	}
@@ -31,12 +45,17 @@ func randomSource(r *rand.Rand, server string) Source {
 		if r.IntN(3) == 0 {
 			n += parts[r.IntN(len(parts))]
 		}
+		if random&randomTwice == 0 && slices.ContainsFunc(src.Tools, func(t tenon.Tool) bool { return t.Remote == n }) {
+			continue
+		}
 		t := tenon.Tool{Remote: n, Description: fmt.Sprint("number ", i, " of ", server), Input: json.RawMessage(`{"type":"object"}`)}
 		switch r.IntN(12) {
 		case 0:
 			t.Input = json.RawMessage(`{"type":`)
 		case 1:
-			src.Tools = append(src.Tools, t) // a server may say the same twice
+			if random&randomTwice != 0 { // a server may say the same twice
+				src.Tools = append(src.Tools, t)
+			}
 		case 2:
 			if src.Entries == nil {
 				src.Entries = map[string]Tool{}
@@ -74,8 +93,10 @@ func same(t *testing.T, what string, got *Snapshot, problems []error, shelves []
 // TestMergeAgain changes the lists of servers at random, and which servers there are: a
 // merge that goes on from the last one gives what one from nothing gives, byte for byte.
 func TestMergeAgain(t *testing.T) {
-	for seed := range uint64(300) {
+	patched := 0
+	for seed := range uint64(640) {
 		r := rand.New(rand.NewPCG(seed, 7))
+		random := int(seed % 16)
 		var shelves []*Shelf
 		var last *Snapshot
 		for step := range 12 {
@@ -83,7 +104,7 @@ func TestMergeAgain(t *testing.T) {
 			for range 1 + r.IntN(2) {
 				server := fmt.Sprint("s", 1+r.IntN(6))
 				at := slices.IndexFunc(next, func(s *Shelf) bool { return s.source.Server == server })
-				switch shelf := Shape(randomSource(r, server)); {
+				switch shelf := Shape(randomSource(r, server, random)); {
 				case at < 0 || r.IntN(20) == 0: // two of the same name, which a host does not have
 					next = append(next, shelf)
 				case r.IntN(4) == 0:
@@ -105,6 +126,15 @@ func TestMergeAgain(t *testing.T) {
 			}
 			s, problems := last.Merge(shelves)
 			same(t, fmt.Sprintf("seed %d, step %d", seed, step), s, problems, shelves)
+			if last != nil && last.plain && s.base != nil && areAlike(shelves) {
+				gone, fresh := joinAll(others(last.shelves, shelves)), joinAll(others(shelves, last.shelves))
+				if items, ok := last.patch(s.base, gone, fresh); ok { // also where it is more work than to look at all
+					patched++
+					if !slices.EqualFunc(items, s.items, func(a, b *item) bool { return string(a.encoded()) == string(b.encoded()) }) {
+						t.Fatalf("seed %d, step %d: patched, it is another list", seed, step)
+					}
+				}
+			}
 			if last != nil && string(last.Encode()) != string(before) {
 				t.Fatal("the snapshot before has changed")
 			}
@@ -116,11 +146,16 @@ func TestMergeAgain(t *testing.T) {
 			}
 		}
 	}
+	if patched < 300 {
+		t.Errorf("only %d snapshots were patched", patched)
+	}
 }
 
 // TestMergeAgainKeeps: what has not changed is not made again, renamed or not.
 func TestMergeAgainKeeps(t *testing.T) {
-	shelf := func(server string, names ...string) *Shelf { return Shape(Source{Server: server, Tools: tools(names...)}) }
+	shelf := func(server string, names ...string) *Shelf {
+		return Shape(Source{Server: server, Tools: tools(names...)})
+	}
 	a, b := shelf("a", "clash", "only_a", "soon"), shelf("b", "clash", "only_b")
 	before, _ := Merge([]*Shelf{a, b})
 	after, _ := before.Merge([]*Shelf{a, b, shelf("c", "soon", "only_c")})
@@ -138,6 +173,24 @@ func TestMergeAgainKeeps(t *testing.T) {
 	}
 	if back, _ := after.Merge([]*Shelf{a, b}); back.Digest() != before.Digest() {
 		t.Error("a name that nobody else wants any more is not given back")
+	}
+}
+
+// TestMergeAgainWithShortNames: a tool wants the name that another one would have had, were
+// it not too long for its server.
+func TestMergeAgainWithShortNames(t *testing.T) {
+	const name = "a_name_for_two"
+	var many []string
+	for i := range 40 {
+		many = append(many, fmt.Sprint("tool_", i))
+	}
+	shelves := []*Shelf{Shape(Source{Server: "first", Tools: tools(name), Naming: Naming{MaxLen: 16}}), Shape(Source{Server: "second", Tools: tools(append(many, name)...)})}
+	before, _ := Merge(shelves)
+	shelves = append(shelves, Shape(Source{Server: "third", Tools: tools("first_" + name)}))
+	s, problems := before.Merge(shelves)
+	same(t, "a third", s, problems, shelves)
+	if _, ok := s.Lookup("first_" + name); ok {
+		t.Error("one of two has the name that both came to")
 	}
 }
 
