@@ -20,6 +20,8 @@ const blobFrom = 32<<10 + 1
 type position struct {
 	n        int64 // of the run's row
 	seq      uint64
+	chapter  int64  // the last one; 0: none
+	first    uint64 // the number of its first event
 	imported bool
 }
 
@@ -110,7 +112,7 @@ func (w *writer) position(run string) (*position, error) {
 		return p, nil
 	}
 	p := &position{}
-	err := w.stmts.position.scan([]any{run}, &p.n, &p.seq, &p.imported)
+	err := w.stmts.position.scan([]any{run}, &p.n, &p.seq, &p.chapter, &p.first, &p.imported)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -249,7 +251,10 @@ func (w *writer) events(pos *position, rows []row) error {
 			}
 			digest = r.digest
 		}
-		if err := w.stmts.insertEvents.exec(pos.n, int64(pos.seq+1), int64(r.n), nanos(r.last), r.packed, digest); err != nil {
+		if err := w.turnTo(pos); err != nil {
+			return err
+		}
+		if err := w.stmts.insertEvents.exec(pos.chapter, int64(pos.seq+1), int64(r.n), nanos(r.last), r.packed, digest); err != nil {
 			return err
 		}
 		pos.seq += uint64(r.n)

@@ -106,7 +106,8 @@ func (w *writer) checkForks(id string) error {
 // index of them.
 func (w *writer) deleteRun(d doomed, texts bool) error {
 	var blobs [][]byte
-	err := w.query(`SELECT blob FROM run_blobs WHERE run = ?1 UNION SELECT blob FROM events WHERE run = ?1 AND blob IS NOT NULL`,
+	err := w.query(`SELECT blob FROM run_blobs WHERE run = ?1 UNION
+		SELECT blob FROM events WHERE chapter IN (SELECT n FROM chapters WHERE run = ?1) AND blob IS NOT NULL`,
 		[]any{d.n}, func(rows *sql.Rows) error {
 			var digest []byte
 			err := rows.Scan(&digest)
@@ -125,7 +126,8 @@ func (w *writer) deleteRun(d doomed, texts bool) error {
 		sql string
 		arg any
 	}{
-		{"DELETE FROM events WHERE run = ?", d.n},
+		{"DELETE FROM events WHERE chapter IN (SELECT n FROM chapters WHERE run = ?)", d.n},
+		{"DELETE FROM chapters WHERE run = ?", d.n},
 		{"DELETE FROM run_blobs WHERE run = ?", d.n},
 		{"DELETE FROM signals WHERE run = ?", d.id},
 		{"DELETE FROM reservations WHERE run = ?", d.id},

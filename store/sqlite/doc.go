@@ -10,7 +10,7 @@
 // comes alone is done by its caller, several at a time by a goroutine that puts
 // what is waiting into one transaction. Reads have connections of their own and
 // never wait for a write. Between processes SQLite's lock decides, and UNIQUE(run, seq)
-// is the last fence.
+// is the last fence, in the form that chapters.go has it.
 //
 // Journals hold any bytes: data is stored as BLOB, and what is larger than 32 KiB
 // goes into a table of blobs by its digest, so that equal values are kept once.

@@ -16,15 +16,11 @@ import (
 
 // Events implements [store.Journal].
 func (s *Store) Events(ctx context.Context, run string, after uint64, limit int) ([]tenon.Event, error) {
-	query := `SELECT e.seq, e.n, e.events, e.blob, b.data
-		FROM runs r JOIN events e ON e.run = r.n LEFT JOIN blobs b ON b.digest = e.blob
-		WHERE r.id = ?1 AND e.seq >= coalesce((SELECT max(f.seq) FROM events f WHERE f.run = r.n AND f.seq <= ?2 + 1), 0)
-		ORDER BY e.seq`
 	if limit <= 0 {
 		limit = math.MaxInt
 	}
 	var events []tenon.Event
-	err := s.each(ctx, query, []any{run, int64(after)}, func(rows *sql.Rows) (err error) {
+	err := s.each(ctx, selectEvents, []any{run, int64(after)}, func(rows *sql.Rows) (err error) {
 		// Rows come in the order of the index, so those after the last one are not
 		// read. With a limit in its text there would be many such statements.
 		if events, err = s.scanEvents(ctx, rows, events, run, after, limit); err == nil && len(events) == limit {
@@ -79,8 +75,8 @@ func (s *Store) scanEvents(ctx context.Context, rows *sql.Rows, events []tenon.E
 }
 
 const selectRuns = `SELECT id, session, principal, caller, parent, parent_seq, core, agent, model, title, state, stop, created,
-	max(updated, coalesce((SELECT e.last FROM events e WHERE e.run = runs.n ORDER BY e.seq DESC LIMIT 1), 0)),
-	coalesce((SELECT e.seq + e.n - 1 FROM events e WHERE e.run = runs.n ORDER BY e.seq DESC LIMIT 1), 0), waiting, imported FROM runs`
+	max(updated, coalesce((SELECT e.last ` + lastRow + `), 0)),
+	coalesce((SELECT e.seq + e.n - 1 ` + lastRow + `), 0), waiting, imported FROM runs`
 
 // Run implements [store.Journal].
 func (s *Store) Run(ctx context.Context, id string) (tenon.Run, error) {

@@ -67,7 +67,7 @@ func TestMigrate(t *testing.T) {
 
 // oldStores are stores as earlier releases left them, by schema version. They
 // all hold what checkOld looks for.
-var oldStores = map[int]string{1: "testdata/v1.db", 2: "testdata/v2.db", 3: "testdata/v3.db"}
+var oldStores = map[int]string{1: "testdata/v1.db", 2: "testdata/v2.db", 3: "testdata/v3.db", 4: "testdata/v4.db"}
 
 // copyOld puts an old store into a directory of its own.
 func copyOld(t *testing.T, version int) (path string) {

@@ -27,6 +27,10 @@ package sqlite
 // Version 4: results of tools that stand for equal calls, the turns that rates gave
 // out, as times of 8 bytes, and the definitions that tools had when they were first
 // used.
+//
+// Version 5: journals are divided into chapters (see chapters.go), and what was the
+// run of an event is its chapter. The journal of an older run is its first chapter,
+// with the number of the run.
 var migrations = []string{`
 CREATE TABLE runs (
 	n          INTEGER PRIMARY KEY,
@@ -167,4 +171,13 @@ CREATE TABLE pins (
 	created    INTEGER NOT NULL,
 	PRIMARY KEY (server, remote)
 ) WITHOUT ROWID;
+`, `
+CREATE TABLE chapters (
+	run   INTEGER NOT NULL,
+	first INTEGER NOT NULL,
+	n     INTEGER NOT NULL,
+	PRIMARY KEY (run, first)
+) WITHOUT ROWID;
+INSERT INTO chapters (run, first, n) SELECT DISTINCT run, 1, run FROM events;
+ALTER TABLE events RENAME COLUMN run TO chapter;
 `}

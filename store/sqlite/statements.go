@@ -19,6 +19,7 @@ type statements struct {
 	position, busy            statement
 	insertRun, updateRun      statement
 	insertEvents              direct
+	newChapter, putChapter    direct
 	insertBlob                statement
 	runBlob, isBlob           statement
 	headSession, touchSession statement
@@ -35,8 +36,8 @@ func newStatements(conn *sql.Conn) statements {
 		sql  string
 	}{
 		{&st.rollback, "ROLLBACK"},
-		{&st.position, `SELECT n, coalesce((SELECT e.seq + e.n - 1 FROM events e WHERE e.run = runs.n ORDER BY e.seq DESC LIMIT 1), 0),
-			imported IS NOT NULL FROM runs WHERE id = ?`},
+		{&st.position, `SELECT n, coalesce((SELECT e.seq + e.n - 1 ` + lastRow + `), 0), coalesce((SELECT n ` + lastChapter + `), 0),
+			coalesce((SELECT first ` + lastChapter + `), 0), imported IS NOT NULL FROM runs WHERE id = ?`},
 		{&st.busy, `SELECT id FROM runs WHERE session = ? AND state IN ('working', 'input_required') AND caller = '' LIMIT 1`},
 		{&st.insertRun, `INSERT INTO runs
 			(id, session, principal, caller, parent, parent_seq, core, agent, model, title, state, stop, created, updated, waiting, imported)
@@ -68,7 +69,9 @@ func newStatements(conn *sql.Conn) statements {
 		{&st.begin, "BEGIN IMMEDIATE"},
 		{&st.commit, "COMMIT"},
 		{&st.version, "PRAGMA data_version"},
-		{&st.insertEvents, `INSERT INTO events (run, seq, n, last, events, blob) VALUES (?,?,?,?,?,?)`},
+		{&st.newChapter, `SELECT coalesce(max(chapter), 0) + 1 FROM events`},
+		{&st.putChapter, `INSERT INTO chapters (run, first, n) VALUES (?,?,?)`},
+		{&st.insertEvents, `INSERT INTO events (chapter, seq, n, last, events, blob) VALUES (?,?,?,?,?,?)`},
 	} {
 		p.dest.sql, p.dest.conn = p.sql, conn
 	}
@@ -77,7 +80,7 @@ func newStatements(conn *sql.Conn) statements {
 
 // close ends the statements, without which the connection would stay open.
 func (st *statements) close() {
-	for _, d := range []*direct{&st.begin, &st.commit, &st.version, &st.insertEvents} {
+	for _, d := range []*direct{&st.begin, &st.commit, &st.version, &st.newChapter, &st.putChapter, &st.insertEvents} {
 		d.close()
 	}
 	for _, s := range []*statement{&st.rollback, &st.position, &st.busy, &st.insertRun, &st.updateRun,

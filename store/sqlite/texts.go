@@ -56,11 +56,11 @@ func (s *Store) Unindexed(ctx context.Context, limit int) ([]store.Gap, error) {
 	if err != nil {
 		return nil, err
 	}
-	const last = "coalesce((SELECT e.seq + e.n - 1 FROM events e WHERE e.run = r.n ORDER BY e.seq DESC LIMIT 1), 0)"
-	query := "SELECT r.id, 0, " + last + " AS last FROM runs r WHERE last > 0 ORDER BY r.id DESC LIMIT ?"
+	const last = "coalesce((SELECT e.seq + e.n - 1 " + lastRow + "), 0)"
+	query := "SELECT id, 0, " + last + " AS last FROM runs WHERE last > 0 ORDER BY id DESC LIMIT ?"
 	if there {
-		query = "SELECT r.id, coalesce(u.seq, 0) AS upto, " + last + ` AS last FROM runs r LEFT JOIN texts_upto u ON u.run = r.n
-			WHERE last > upto ORDER BY r.id DESC LIMIT ?`
+		query = "SELECT id, coalesce(u.seq, 0) AS upto, " + last + ` AS last FROM runs LEFT JOIN texts_upto u ON u.run = runs.n
+			WHERE last > upto ORDER BY id DESC LIMIT ?`
 	}
 	var gaps []store.Gap
 	err = s.each(ctx, query, []any{limit}, func(rows *sql.Rows) error {

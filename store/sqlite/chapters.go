@@ -1,0 +1,47 @@
+package sqlite
+
+// A journal is divided into chapters. Those of all runs are numbered in the order
+// in which they begin, and the key of an event is its chapter's number with its
+// own. So whatever a hundred runs write at a time stands in a few pages at the end
+// of the index, where under the numbers of the runs each would have a page of its
+// own, to be written with every commit. UNIQUE(run, seq) holds all the same: of
+// two who append after the same event, both are in the same chapter, or both begin one,
+// and PRIMARY KEY(run, first) lets one of them do so.
+//
+// A chapter has at least one event, and all events of a run stand in chapters.
+
+// chapterEvents is how many events a chapter has before the next one begins.
+// Fewer make more chapters, more of them take more pages.
+const chapterEvents = 32
+
+const (
+	// lastChapter is where the last chapter of a row of runs is found.
+	lastChapter = "FROM chapters c WHERE c.run = runs.n ORDER BY c.first DESC LIMIT 1"
+	// lastRow is where its last row of events is found.
+	lastRow = "FROM events e WHERE e.chapter = (SELECT c.n " + lastChapter + ") ORDER BY e.seq DESC LIMIT 1"
+
+	// selectEvents reads the journal of a run (1) in its order, from the row on that
+	// holds the event after a given one (2).
+	selectEvents = `SELECT e.seq, e.n, e.events, e.blob, b.data
+		FROM runs r JOIN chapters c ON c.run = r.n JOIN events e ON e.chapter = c.n LEFT JOIN blobs b ON b.digest = e.blob
+		WHERE r.id = ?1 AND c.first >= (SELECT max(f.first) FROM chapters f WHERE f.run = r.n AND f.first <= ?2 + 1)
+			AND e.seq >= coalesce((SELECT max(f.seq) FROM events f WHERE f.chapter = c.n AND f.seq <= ?2 + 1), 0)
+		ORDER BY c.first, e.seq`
+)
+
+// turnTo begins a new chapter where it is time for one.
+func (w *writer) turnTo(pos *position) error {
+	next := pos.seq + 1
+	if pos.chapter > 0 && next-pos.first < chapterEvents {
+		return nil
+	}
+	n, err := w.stmts.newChapter.number()
+	if err != nil {
+		return err
+	}
+	if err := w.stmts.putChapter.exec(pos.n, int64(next), n); err != nil {
+		return err
+	}
+	pos.chapter, pos.first = n, next
+	return nil
+}
