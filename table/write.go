@@ -4,9 +4,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"context"
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -384,82 +382,6 @@ func (w *writer) abort() {
 		_ = os.Remove(w.temp)
 		_ = os.RemoveAll(w.keep.dir)
 	}
-}
-
-// Row is a tool and the id of its row.
-type Row struct {
-	ID   string
-	Tool *Tool // nil: a missing cell
-	// Pack is the packed workflow of a workflow tool that has no keys yet: it goes into
-	// the file store of the table, and the tool gets its key.
-	Pack []byte
-}
-
-// ToolColumn is the name of the tool column of tables that tenon makes.
-const ToolColumn = "Tools"
-
-// WriteTools makes a table of tools. Errors: invalid (a tool that the layout cannot
-// express, or of a kind that is not known, with its row), store.
-func WriteTools(ctx context.Context, path string, rows []Row, o WriteOptions) error {
-	for i, r := range rows {
-		if r.Tool != nil && !r.Tool.Kind.IsKnown() {
-			return invalid("%s: row %d ('%s'): Unknown tool type: %d", path, i, tenon.Visible(r.ID), r.Tool.Kind)
-		}
-	}
-	return writeTools(ctx, path, rows, o)
-}
-
-func writeTools(ctx context.Context, path string, rows []Row, o WriteOptions) error {
-	o, err := o.withDefaults()
-	if err != nil {
-		return err
-	}
-	schema := arrow.NewSchema([]arrow.Field{{Name: RowID, Type: arrow.BinaryTypes.String}, logical(ToolColumn, o.Layout.class(), o.Layout.storage())}, nil)
-	w, err := create(path, schema, nil, o)
-	if err != nil {
-		return err
-	}
-	defer w.abort()
-	for len(rows) > 0 {
-		n := min(len(rows), o.BatchRows)
-		b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
-		for i, r := range rows[:n] {
-			b.Field(0).(*array.StringBuilder).Append(r.ID)
-			tool, err := w.packed(r)
-			if err == nil {
-				err = appendTool(b.Field(1).(*array.StructBuilder), o.Layout, tool)
-			}
-			if err != nil {
-				return invalid("%s: row %d ('%s'): %w", path, w.rows+int64(i), tenon.Visible(r.ID), err)
-			}
-		}
-		if err := w.write(ctx, b.NewRecordBatch()); err != nil {
-			return err
-		}
-		rows = rows[n:]
-	}
-	return w.commit()
-}
-
-// packed puts the packed workflow of a row into the file store and returns the tool with
-// its key. The same pack has the same key in every table.
-func (w *writer) packed(r Row) (*Tool, error) {
-	if r.Pack == nil || r.Tool == nil {
-		return r.Tool, nil
-	}
-	sum := sha256.Sum256(r.Pack)
-	id := func(b []byte) string { // in the form of a UUID of version 8 (RFC 9562)
-		b = slices.Clone(b[:16])
-		b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80
-		return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
-	}
-	name := "workflow_" + id(sum[:16])
-	if err := w.keep.put(name, r.Pack); err != nil {
-		return nil, err
-	}
-	t := *r.Tool
-	t.Keys = fmt.Sprintf("v1:%s:0:%s:-1", id(sum[16:]), name)
-	return &t, nil
 }
 
 // WriteTexts makes a table of one column of texts; the row ids are given.
