@@ -85,9 +85,11 @@ func (a *app) writeTools(ctx context.Context, h *host.Host, snapshot *catalog.Sn
 	if err != nil {
 		return err
 	}
-	var rows []table.Row
+	tools := snapshot.Tools()
+	rows := make([]table.Row, 0, len(tools))
+	origins := map[string]origin{}
 	foreign := 0
-	for _, t := range snapshot.Tools() {
+	for _, t := range tools {
 		if t.KindName() != tenon.KindMCP {
 			row, why, err := kindRow(h, t)
 			if row.Pack != nil && out.out == "-" {
@@ -106,33 +108,23 @@ func (a *app) writeTools(ctx context.Context, h *host.Host, snapshot *catalog.Sn
 			rows = append(rows, row)
 			continue
 		}
-		row := table.Tool{Kind: table.MCP, Name: t.Name, Description: t.Description, Parameters: string(t.Input), Message: -1, Remote: t.Remote}
 		entry, ok := cfg.Servers[t.Server]
 		if !ok {
 			a.note("tool '%s' is left out: it is not of an MCP server but of %s", t.Name, t.Server)
 			continue
 		}
-		entry = entry.WithDefaults()
-		switch {
-		case entry.Transport != servers.TransportStdio:
-			row.Server = entry.URL
-		case cfg.File != "" || cfg.Path != "":
-			row.Server = table.ServerURI(t.Server)
-		default:
-			row.Server = table.CommandURI(append([]string{entry.Command}, entry.Args...))
+		from, known := origins[t.Server]
+		if !known {
+			if from, err = a.origin(cfg, t.Server, entry.WithDefaults()); err != nil {
+				return err
+			}
+			origins[t.Server] = from
 		}
-		if strings.HasPrefix(row.Server, table.SchemeServer+":") || strings.HasPrefix(row.Server, table.SchemeCommand+":") {
+		if from.foreign {
 			foreign++
 		}
-		if row.Server, err = bare(row.Server); err != nil {
-			return tenon.Errorf(tenon.CodeInvalid, "server '%s': %w", t.Server, err)
-		}
-		if entry.Auth.Type != "" && entry.Auth.Type != servers.AuthNone {
-			if row.Credential = cfg.SecretName("servers." + t.Server + ".auth.secret"); row.Credential == "" {
-				a.note("server '%s' wants credentials that have no name: a table holds names of secrets alone; put the secret under secrets and name it in servers.%s.auth.secret", t.Server, t.Server)
-			}
-		}
-		rows = append(rows, table.Row{ID: "Row" + strconv.Itoa(len(rows)), Tool: &row})
+		rows = append(rows, table.Row{ID: "Row" + strconv.Itoa(len(rows)), Tool: &table.Tool{Kind: table.MCP, Name: t.Name, Description: t.Description,
+			Parameters: string(t.Input), Message: -1, Remote: t.Remote, Server: from.address, Credential: from.credential}})
 	}
 	if len(rows) == 0 {
 		a.note("No tools found on MCP server")
@@ -144,6 +136,33 @@ func (a *app) writeTools(ctx context.Context, h *host.Host, snapshot *catalog.Sn
 		return err
 	}
 	return a.wrote(out.out, int64(len(rows)))
+}
+
+// origin is what a table says of a server, the same for all of its tools.
+type origin struct {
+	address, credential string
+	foreign             bool // KNIME cannot call it
+}
+
+func (a *app) origin(cfg *config.Config, server string, entry servers.Config) (o origin, err error) {
+	switch {
+	case entry.Transport != servers.TransportStdio:
+		o.address = entry.URL
+	case cfg.File != "" || cfg.Path != "":
+		o.address = table.ServerURI(server)
+	default:
+		o.address = table.CommandURI(append([]string{entry.Command}, entry.Args...))
+	}
+	o.foreign = strings.HasPrefix(o.address, table.SchemeServer+":") || strings.HasPrefix(o.address, table.SchemeCommand+":")
+	if o.address, err = bare(o.address); err != nil {
+		return o, tenon.Errorf(tenon.CodeInvalid, "server '%s': %w", server, err)
+	}
+	if entry.Auth.Type != "" && entry.Auth.Type != servers.AuthNone {
+		if o.credential = cfg.SecretName("servers." + server + ".auth.secret"); o.credential == "" {
+			a.note("server '%s' wants credentials that have no name: a table holds names of secrets alone; put the secret under secrets and name it in servers.%s.auth.secret", server, server)
+		}
+	}
+	return o, nil
 }
 
 // bare refuses an address with a password in it: tables are passed on.
