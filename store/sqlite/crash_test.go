@@ -47,7 +47,8 @@ func TestMigrationKilled(t *testing.T) {
 			found := map[int]int{}
 			backups := 0
 			for range times(t, 10) {
-				path := filepath.Join(t.TempDir(), "tenon.db")
+				dir := t.TempDir()
+				path := filepath.Join(dir, "tenon.db")
 				if err := os.WriteFile(path, image, 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -83,6 +84,7 @@ func TestMigrationKilled(t *testing.T) {
 				if left, err := filepath.Glob(path + "*"); err != nil || len(left) != 3 {
 					t.Errorf("what is left: %v, %v", left, err)
 				}
+				_ = os.RemoveAll(dir) // a long test run would fill the disk
 			}
 			t.Logf("a migration takes %v; versions left behind: %v; with a backup: %d", took, found, backups)
 		})
@@ -228,25 +230,26 @@ func numbered(from, n, size int) (list []tenon.Event) {
 // checkNumbered reads run r and returns its last number.
 func checkNumbered(t *testing.T, s *Store, what string) (last uint64) {
 	t.Helper()
-	last, err := readNumbered(s)
+	last, err := readNumbered(s, 0)
 	if err != nil {
 		t.Errorf("%s: %v", what, err)
 	}
 	return last
 }
 
-func readNumbered(s *Store) (last uint64, err error) {
-	events, err := s.Events(context.Background(), "r", 0, 0)
+// readNumbered reads the events of run r after a number and returns the last one's.
+func readNumbered(s *Store, after uint64) (last uint64, err error) {
+	events, err := s.Events(context.Background(), "r", after, 0)
 	if err != nil {
 		return 0, err
 	}
 	for i, e := range events {
 		var n int
-		if _, err := fmt.Sscanf(string(e.Data), `{"n":%d,`, &n); err != nil || n != i+1 || e.Seq != uint64(n) {
-			return 0, fmt.Errorf("event %d has number %d and holds %.20s", i+1, e.Seq, e.Data)
+		if _, err := fmt.Sscanf(string(e.Data), `{"n":%d,`, &n); err != nil || uint64(n) != after+uint64(i+1) || e.Seq != uint64(n) {
+			return 0, fmt.Errorf("event %d has number %d and holds %.20s", after+uint64(i+1), e.Seq, e.Data)
 		}
 	}
-	return uint64(len(events)), nil
+	return after + uint64(len(events)), nil
 }
 
 // TestClockJumps writes with a clock that goes anywhere: order comes from numbers,
