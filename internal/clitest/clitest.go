@@ -16,6 +16,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,6 +41,24 @@ func Build(t *testing.T, dir, pkg string) string {
 		t.Fatalf("%s: %v\n%s", cmd, err, b)
 	}
 	return out
+}
+
+// FreePort returns a port of the loopback that is free now. It lies below those that
+// the system gives to whoever asks for any: it stays free until a program takes it,
+// whatever runs beside.
+func FreePort(t *testing.T) string {
+	t.Helper()
+	var err error
+	for range 100 {
+		port := strconv.Itoa(20_000 + rand.IntN(10_000))
+		var l net.Listener
+		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", port)); err == nil {
+			_ = l.Close() // only tried
+			return port
+		}
+	}
+	t.Fatal(err)
+	return ""
 }
 
 // Shell is where commands are run.

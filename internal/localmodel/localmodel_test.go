@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,6 +18,7 @@ import (
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/clitest"
 )
 
 const asked = "What is the weather in London?"
@@ -36,13 +36,7 @@ func server(t *testing.T) string {
 	if dir == "" {
 		t.Skip("no local model: make localmodel fetches and starts one")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	_ = l.Close() // the server takes the port
-	_, port, _ := net.SplitHostPort(addr)
+	port := clitest.FreePort(t)
 	log, err := os.Create(filepath.Join(t.TempDir(), "llama.log"))
 	if err != nil {
 		t.Fatal(err)
@@ -59,11 +53,11 @@ func server(t *testing.T) string {
 		_ = log.Close()
 	})
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
-		resp, err := http.Get("http://" + addr + "/health")
+		resp, err := http.Get("http://127.0.0.1:" + port + "/health")
 		if err == nil {
 			_ = resp.Body.Close()
 			if resp.StatusCode == 200 {
-				return "http://" + addr + "/v1"
+				return "http://127.0.0.1:" + port + "/v1"
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 // testAsks has server-everything ask: by forms, URLs, for our model and for roots.
 func (p *peers) testAsks(t *testing.T) {
-	port := freePort(t)
+	port := clitest.FreePort(t)
 	background(t, []string{"PORT=" + port}, p.server(t, "server-everything", "streamableHttp")...)
 	url := "http://127.0.0.1:" + port + "/mcp"
 	answers(t, url)

@@ -19,7 +19,7 @@ func (p *peers) example(t *testing.T, name string) []string {
 // its address without a path, and what it has printed.
 func (p *peers) serveExample(t *testing.T, name string) (base string, log func() string) {
 	t.Helper()
-	port := freePort(t)
+	port := clitest.FreePort(t)
 	command := slices.Insert(p.example(t, name), 1, "--require", absolute(t, "testdata", "port.cjs"))
 	log = background(t, []string{"PORT=" + port, "MCP_PORT=" + port}, command...)
 	base = "http://127.0.0.1:" + port

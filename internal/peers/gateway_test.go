@@ -9,7 +9,7 @@ import (
 
 // testSupergateway reaches a stdio server through supergateway over WebSocket.
 func (p *peers) testSupergateway(t *testing.T) {
-	port := freePort(t)
+	port := clitest.FreePort(t)
 	child := strings.Join(p.server(t, "server-everything", "stdio"), " ")
 	background(t, nil, p.node, p.bin(t, "supergateway", "dist", "index.js"),
 		"--stdio", child, "--outputTransport", "ws", "--port", port, "--messagePath", "/message")

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tenonhq/tenon/internal/clitest"
 )
 
 // apiToken is that of the tenon serve under test.
@@ -32,7 +34,7 @@ func (p *peers) testAPI(t *testing.T) {
 		"models:\n  count: {provider: script, path: count.yaml}\n  add: {provider: script, path: add.yaml}\n"+
 		"agents:\n  helper: {model: count}\n  reader: {model: add}\n")
 	token := s.WriteFile(t, "token", apiToken)
-	port := freePort(t)
+	port := clitest.FreePort(t)
 	url := "http://127.0.0.1:" + port
 	background(t, s.Env, p.tenon, "serve", "-c", filepath.Join(s.Dir, "tenon.yaml"), "--listen", "127.0.0.1:"+port, "--token-file", token, "--log-level", "warn")
 	answers(t, url+"/healthz")

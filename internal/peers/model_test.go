@@ -103,7 +103,7 @@ func (p *peers) aimock(t *testing.T, fixtures any, more ...string) string {
 	args := []string{p.bin(t, "@copilotkit", "aimock", "dist", "cli.js"), "-h", "127.0.0.1", "-p", "0", "--chunk-size", "7", "--validate-on-load", "--strict", "-f", file}
 	log := background(t, strict, append(append([]string{p.node}, args...), more...)...)
 	listening := regexp.MustCompile(`listening on (http://[0-9.:]+)`)
-	for range 200 {
+	for range 1200 { // a minute: others work beside
 		if m := listening.FindStringSubmatch(log()); m != nil {
 			return m[1]
 		}

@@ -15,7 +15,6 @@
 package peers
 
 import (
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -118,25 +117,10 @@ func background(t *testing.T, env []string, command ...string) func() string {
 	return read
 }
 
-// freePort is a port of the loopback that is free now.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
-}
-
 // answers waits until something answers HTTP there.
 func answers(t *testing.T, url string) {
 	t.Helper()
-	for range 200 {
+	for range 1200 { // a minute: others work beside
 		r, err := http.Get(url)
 		if err == nil {
 			r.Body.Close()

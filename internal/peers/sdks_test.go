@@ -45,7 +45,7 @@ func (p *peers) testPython(t *testing.T) {
 		m.stdio = nil
 		for how, path := range paths {
 			t.Run(m.name+" "+how, func(t *testing.T) {
-				m, port := m, freePort(t)
+				m, port := m, clitest.FreePort(t)
 				background(t, nil, python, script, how, port)
 				answers(t, "http://127.0.0.1:"+port+"/nothing")
 				m.era, m.url = eras[how], "http://127.0.0.1:"+port+path
@@ -73,7 +73,7 @@ func (p *peers) testTypeScript(t *testing.T) {
 		p.call(t, m)
 	})
 	t.Run("2 http", func(t *testing.T) {
-		port := freePort(t)
+		port := clitest.FreePort(t)
 		background(t, nil, append(server, "http", port)...)
 		m.url = "http://127.0.0.1:" + port + "/mcp"
 		answers(t, m.url)

@@ -102,7 +102,7 @@ func (p *peers) testStdio(t *testing.T) {
 // testHTTP starts server-everything as a process of its own and calls it over
 // Streamable HTTP.
 func (p *peers) testHTTP(t *testing.T) {
-	port := freePort(t)
+	port := clitest.FreePort(t)
 	log := background(t, []string{"PORT=" + port}, p.server(t, "server-everything", "streamableHttp")...)
 	url := "http://127.0.0.1:" + port + "/mcp"
 	answers(t, url)
@@ -119,7 +119,7 @@ func (p *peers) testHTTP(t *testing.T) {
 
 // testSSE is the same over the older HTTP+SSE, named and found.
 func (p *peers) testSSE(t *testing.T) {
-	port := freePort(t)
+	port := clitest.FreePort(t)
 	background(t, []string{"PORT=" + port}, p.server(t, "server-everything", "sse")...)
 	url := "http://127.0.0.1:" + port + "/sse"
 	answers(t, "http://127.0.0.1:"+port+"/nothing")

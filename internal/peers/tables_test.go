@@ -12,7 +12,7 @@ import (
 // testTables goes the way of a tool table with real servers: their tools as tables,
 // one table of them, or of them and a workflow, an agent that gets it, its conversation.
 func (p *peers) testTables(t *testing.T) {
-	port := freePort(t)
+	port := clitest.FreePort(t)
 	background(t, []string{"PORT=" + port}, p.server(t, "server-everything", "streamableHttp")...)
 	url := "http://127.0.0.1:" + port + "/mcp"
 	answers(t, url)

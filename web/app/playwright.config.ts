@@ -6,7 +6,7 @@ export default defineConfig({
   testDir: "e2e",
   outputDir: "test-results",
   timeout: 600_000, // machines that build beside are slow
-  expect: { timeout: 30_000 },
+  expect: { timeout: 90_000 },
   workers: 1,
   forbidOnly: !!process.env.CI,
   reporter: [["list"], ["json", { outputFile: "../../testresults/workbench.json" }]],

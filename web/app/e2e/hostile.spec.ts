@@ -208,13 +208,13 @@ test("B12 approvals: arguments of calls that wait", async ({ chrome }) => {
   const seen = new Set<string>();
   const run = await ask(g.page, "waits");
   for (let turn = 1; turn <= 10; turn++) {
-    await expect(g.page.locator(`[data-approval*="/${turn}."]`)).toHaveCount(30, { timeout: 30_000 });
+    await expect(g.page.locator(`[data-approval*="/${turn}."]`)).toHaveCount(30);
     for (const m of await g.look("main")) seen.add(m);
     if (turn === 1) {
       await g.page.getByRole("button", { name: "Edit arguments" }).first().click();
       await g.look("main");
       await to(g.page, `/sessions/${run.session}`);
-      await expect(g.page.getByRole("article", { name: /Decision about/ })).toHaveCount(30, { timeout: 30_000 });
+      await expect(g.page.getByRole("article", { name: /Decision about/ })).toHaveCount(30);
       await g.look("main");
       await to(g.page, "/approvals");
     }
@@ -245,7 +245,7 @@ test("B12 servers: what they are called, say in their logs, and ask for", async 
   const run = await ask(g.page, "ask", "Go.", false); // the server waits, and the run with it
   for (const at of ["/approvals", `/sessions/${run.session}`]) {
     await to(g.page, at);
-    await expect(g.page.getByRole("article", { name: /Decision about/ })).toHaveCount(5, { timeout: 30_000 });
+    await expect(g.page.getByRole("article", { name: /Decision about/ })).toHaveCount(5);
     expect(missing(await g.look("main"))).toEqual([]);
   }
   expect(g.wrong).toEqual([]);

@@ -29,15 +29,19 @@ function program(): string {
   return built;
 }
 
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const s = net.createServer();
-    s.on("error", reject);
-    s.listen(0, "127.0.0.1", () => {
-      const { port } = s.address() as net.AddressInfo;
-      s.close(() => resolve(port));
+// A port below those that the system gives to whoever asks for any: a server that is
+// stopped finds it free when it comes back, whatever runs beside.
+async function freePort(): Promise<number> {
+  for (let i = 0; i < 100; i++) {
+    const port = 20_000 + Math.floor(Math.random() * 10_000);
+    const free = await new Promise<boolean>((resolve) => {
+      const s = net.createServer();
+      s.on("error", () => resolve(false));
+      s.listen(port, "127.0.0.1", () => s.close(() => resolve(true)));
     });
-  });
+    if (free) return port;
+  }
+  throw new Error("no port is free");
 }
 
 export class Project {
@@ -74,7 +78,7 @@ export class Project {
     this.url = `http://127.0.0.1:${port}`;
     this.served = spawn(this.tenon, ["serve", "-c", "tenon.yaml", "--listen", `127.0.0.1:${port}`, ...args], { cwd: this.dir, env: this.env(), stdio: ["ignore", "ignore", "pipe"] });
     this.served.stderr!.on("data", (b: Buffer) => (this.log += b.toString()));
-    for (let i = 0; i < 200; i++) {
+    for (let i = 0; i < 1200; i++) {
       if (this.served.exitCode !== null) throw new Error(`tenon serve ended:\n${this.log}`);
       const ok = await fetch(`${this.url}/healthz`).then((r) => r.ok, () => false);
       if (ok) return;
