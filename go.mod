@@ -2,6 +2,8 @@ module github.com/tenonhq/tenon
 
 go 1.26.8
 
+ignore ./web/app // its modules of Node, and what its tests write and remove
+
 require (
 	cel.dev/cel-go v0.33.2
 	github.com/anishathalye/porcupine v1.3.1
