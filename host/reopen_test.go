@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
@@ -166,6 +167,9 @@ func TestReopenKeepsConnections(t *testing.T) {
 		if err := reopen("").Close(); err != nil {
 			t.Error(err)
 		}
+	}
+	for end := time.Now().Add(time.Minute); v.count() != "2 begun, 1 open" && time.Now().Before(end); {
+		time.Sleep(time.Millisecond) // who switches a server off does not wait for its goodbye
 	}
 	seen("switched", "2 begun, 1 open")
 
