@@ -162,8 +162,7 @@ func (it *item) as(name string) *item {
 
 // wanting returns the tools of a name from a list in order.
 func wanting(list []*item, name string) []*item {
-	from, _ := slices.BinarySearchFunc(list, name, func(it *item, name string) int { return strings.Compare(it.tool.Name, name) })
-	return ofName(list[from:], name)
+	return ofName(list[search(list, name):], name)
 }
 
 // find returns a tool as a list in order has it under a name, nil if it does not.

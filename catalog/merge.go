@@ -49,14 +49,15 @@ func (s *Snapshot) arrange(last *Snapshot) []claim {
 		return s.name(s.base, last)
 	}
 	gone, fresh := joinAll(others(last.shelves, s.shelves)), joinAll(others(s.shelves, last.shelves))
-	s.base = join(without(last.base, gone), fresh)
-	if last.plain && areAlike(s.shelves) && len(gone)+len(fresh) < len(s.base)/4 {
-		if items, ok := last.patch(s.base, gone, fresh); ok {
+	base, groups := exchange(last.base, gone, fresh)
+	s.base = base
+	if last.plain && areAlike(s.shelves) {
+		if items, ok := last.patch(base, groups); ok {
 			s.items, s.plain = items, true
 			return nil
 		}
 	}
-	return s.name(s.base, last)
+	return s.name(base, last)
 }
 
 // name looks at all tools of a list in order.
@@ -71,39 +72,77 @@ func (s *Snapshot) name(base []*item, last *Snapshot) []claim {
 	return claims
 }
 
-// patch returns the tools of base in order under their names: the snapshot's without those
-// that are gone and with those that are fresh. It looks at these alone, and at a tool whose
-// name clashes only now, or no longer. That is enough as long as a name depends on nothing
-// else ([item.plainly]); ok is false where one that came clashes in another way.
-func (s *Snapshot) patch(base, gone, fresh []*item) (items []*item, ok bool) {
-	var out, in []*item
+// group is the tools that want one name, before a change and after it. Of these some are
+// gone and some are fresh.
+type group struct {
+	was, is, gone, fresh []*item
+	clashed, clashes     bool
+}
+
+// exchange returns a list in order without some of its tools and with others, and the
+// groups that this touches.
+func exchange(list, gone, fresh []*item) ([]*item, []group) {
+	out := make([]*item, 0, len(list)-len(gone)+len(fresh))
+	groups := make([]group, 0, max(len(gone), len(fresh)))
 	for len(gone)+len(fresh) > 0 {
-		name := first(gone, fresh)
-		leave, come := ofName(gone, name), ofName(fresh, name)
-		gone, fresh = gone[len(leave):], fresh[len(come):]
-		was, is := wanting(s.base, name), wanting(base, name)
-		clashed, clashes := len(was) > 1, len(is) > 1
-		if clashed == clashes {
-			was, is = leave, come // the others are called as they were
+		next := gone
+		if len(gone) == 0 || len(fresh) > 0 && fresh[0].tool.Name < gone[0].tool.Name {
+			next = fresh
 		}
-		for _, it := range was {
-			as := find(s.items, it, it.plainly(clashed))
+		name := next[0].tool.Name
+		g := group{gone: ofName(gone, name), fresh: ofName(fresh, name)}
+		gone, fresh = gone[len(g.gone):], fresh[len(g.fresh):]
+		n := ahead(list, name)
+		out, list = append(out, list[:n]...), list[n:]
+		g.was = ofName(list, name)
+		list = list[len(g.was):]
+		from := len(out)
+		out = append(out, join(without(g.was, g.gone), g.fresh)...)
+		g.is = out[from:]
+		groups = append(groups, g)
+	}
+	return append(out, list...), groups
+}
+
+// patch returns the tools of base in order under their names, which are those that they had
+// but in some groups, and there those of the others in a group as long as it is one of a clash,
+// or none, before and after. That is so as long as a name depends on nothing else
+// ([item.plainly]); ok is false where one that came clashes in another way.
+func (s *Snapshot) patch(base []*item, groups []group) (items []*item, ok bool) {
+	var out, in []*item
+	asWanted := len(s.items) > 0 && len(s.base) == len(s.items) && &s.base[0] == &s.items[0]
+	for i := range groups {
+		g := &groups[i]
+		g.clashed, g.clashes = len(g.was) > 1, len(g.is) > 1
+		if g.clashed == g.clashes {
+			g.was, g.is = g.gone, g.fresh
+		}
+		for _, it := range g.is {
+			as := it.as(it.plainly(g.clashes))
+			in, asWanted = append(in, as), asWanted && as == it
+		}
+	}
+	if asWanted {
+		return base, true
+	}
+	for i := range groups {
+		for _, it := range groups[i].was {
+			as := find(s.items, it, it.plainly(groups[i].clashed))
 			if as == nil {
 				return nil, false
 			}
 			out = append(out, as)
 		}
-		for _, it := range is {
-			in = append(in, it.as(it.plainly(clashes)))
-		}
 	}
 	slices.SortFunc(out, before)
 	slices.SortFunc(in, before)
-	rest := without(s.items, out)
-	if meet(rest, in) {
-		return nil, false
+	items, groups = exchange(s.items, out, in)
+	for _, g := range groups {
+		if len(g.is) > 1 && len(g.fresh) > 0 {
+			return nil, false
+		}
 	}
-	return join(rest, in), true
+	return items, true
 }
 
 // areAlike reports whether servers treat clashes and long names alike, so that the name of
@@ -181,22 +220,30 @@ func join(a, b []*item) []*item {
 	}
 	out := make([]*item, 0, len(a)+len(b))
 	for _, it := range b {
-		n := ahead(a, it)
+		n := ahead(a, it.tool.Name)
+		for n < len(a) && before(a[n], it) < 0 {
+			n++
+		}
 		out = append(append(out, a[:n]...), it)
 		a = a[n:]
 	}
 	return append(out, a...)
 }
 
-// ahead returns how many tools of a list in order stand before one. It is looked for in
+// ahead returns how many tools of a list in order have a name before one. It is looked for in
 // steps that double, since it is mostly near.
-func ahead(list []*item, it *item) int {
+func ahead(list []*item, name string) int {
 	from, to := 0, 1
-	for to <= len(list) && before(list[to-1], it) < 0 {
+	for to <= len(list) && list[to-1].tool.Name < name {
 		from, to = to, 2*to
 	}
-	n, _ := slices.BinarySearchFunc(list[from:min(to-1, len(list))], it, before)
-	return from + n
+	return from + search(list[from:min(to-1, len(list))], name)
+}
+
+// search is ahead for a place that may be anywhere.
+func search(list []*item, name string) int {
+	n, _ := slices.BinarySearchFunc(list, name, func(it *item, name string) int { return strings.Compare(it.tool.Name, name) })
+	return n
 }
 
 // without returns a list without some of its elements, which stand in the same order.
@@ -215,14 +262,6 @@ func without(list, gone []*item) []*item {
 	return append(out, list[start:]...)
 }
 
-// first returns the name of the tool that stands before all others of two lists.
-func first(a, b []*item) string {
-	if len(a) == 0 || len(b) > 0 && b[0].tool.Name < a[0].tool.Name {
-		a = b
-	}
-	return a[0].tool.Name
-}
-
 // ofName returns the tools of a name with which a list in order begins.
 func ofName(list []*item, name string) []*item {
 	n := 0
@@ -230,20 +269,4 @@ func ofName(list []*item, name string) []*item {
 		n++
 	}
 	return list[:n]
-}
-
-// meet reports whether a tool of the second list, both in order, has the name of another one
-// of any.
-func meet(list, more []*item) bool {
-	for i, it := range more {
-		if i > 0 && more[i-1].tool.Name == it.tool.Name {
-			return true
-		}
-		n := ahead(list, it)
-		if n < len(list) && list[n].tool.Name == it.tool.Name || n > 0 && list[n-1].tool.Name == it.tool.Name {
-			return true
-		}
-		list = list[max(n-1, 0):]
-	}
-	return false
 }

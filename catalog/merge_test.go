@@ -126,9 +126,13 @@ func TestMergeAgain(t *testing.T) {
 			}
 			s, problems := last.Merge(shelves)
 			same(t, fmt.Sprintf("seed %d, step %d", seed, step), s, problems, shelves)
-			if last != nil && last.plain && s.base != nil && areAlike(shelves) {
+			if last != nil && last.base != nil && last.plain && s.base != nil && areAlike(shelves) {
 				gone, fresh := joinAll(others(last.shelves, shelves)), joinAll(others(shelves, last.shelves))
-				if items, ok := last.patch(s.base, gone, fresh); ok { // also where it is more work than to look at all
+				base, groups := exchange(last.base, gone, fresh)
+				if !slices.Equal(base, s.base) {
+					t.Fatalf("seed %d, step %d: another order", seed, step)
+				}
+				if items, ok := last.patch(base, groups); ok {
 					patched++
 					if !slices.EqualFunc(items, s.items, func(a, b *item) bool { return string(a.encoded()) == string(b.encoded()) }) {
 						t.Fatalf("seed %d, step %d: patched, it is another list", seed, step)
