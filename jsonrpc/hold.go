@@ -4,7 +4,7 @@ import "context"
 
 // AfterEnd runs f in a goroutine of its own once Done is closed; until then it costs
 // none. Stop reports whether it kept f from being run.
-func (p *Peer) AfterEnd(f func()) (stop func() bool) { return context.AfterFunc(p.ended, f) }
+func (p *Peer) AfterEnd(f func()) (stop func() bool) { return context.AfterFunc(p.ctx, f) }
 
 // Hold makes a call that stays open for long, as a subscription does, on a stream that
 // is no [Exchanger]. It returns when the call is sent. Then is called once, in a

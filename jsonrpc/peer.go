@@ -104,10 +104,8 @@ type Peer struct {
 	open    map[int64]*pending
 	inbound map[string]context.CancelFunc
 	err     error
-	ended   context.Context // ends after err was set
+	ctx     context.Context // of what is under way; ends with the peer, after err was set
 	end     context.CancelFunc
-	ctx     context.Context // of what is under way, ends with the peer or before it
-	cancel  context.CancelFunc
 	serving sync.WaitGroup
 }
 
@@ -135,8 +133,7 @@ func New(s Stream, cfg Config) *Peer {
 	}
 	p := &Peer{cfg: cfg, stream: s, log: cfg.Logger,
 		open: make(map[int64]*pending), inbound: make(map[string]context.CancelFunc)}
-	p.ended, p.end = context.WithCancel(context.Background())
-	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.ctx, p.end = context.WithCancel(context.Background())
 	return p
 }
 
@@ -144,7 +141,7 @@ func New(s Stream, cfg Config) *Peer {
 func (p *Peer) NextID() int64 { return p.last.Add(1) }
 
 // Done is closed when the peer has ended.
-func (p *Peer) Done() <-chan struct{} { return p.ended.Done() }
+func (p *Peer) Done() <-chan struct{} { return p.ctx.Done() }
 
 // Err returns why the peer ended, nil while it has not.
 func (p *Peer) Err() error {
@@ -168,7 +165,7 @@ func (p *Peer) InFlight() int {
 // Run reads until the stream or the context ends, or Close is called, and
 // returns why. It waits for the handlers of requests.
 func (p *Peer) Run(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, p.cancel)
+	stop := context.AfterFunc(ctx, func() { p.fail(ctx.Err()) })
 	defer stop()
 	var err error
 	for {
@@ -204,10 +201,9 @@ func (p *Peer) fail(cause error) {
 	p.mu.Lock()
 	if p.err == nil {
 		p.err = cause
-		p.end()
 	}
 	p.mu.Unlock()
-	p.cancel()
+	p.end()
 }
 
 // Call sends the request m, whose ID came from NextID, and returns the raw
@@ -252,7 +248,7 @@ func (p *Peer) Call(ctx context.Context, m Outgoing) ([]byte, error) {
 			p.cfg.Abandoned(m.ID, context.Cause(ctx))
 		}
 		return nil, ctx.Err()
-	case <-p.ended.Done():
+	case <-p.ctx.Done():
 		select {
 		case a := <-w.answer: // it came before the end
 			return a.result, a.err
