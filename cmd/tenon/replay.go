@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
 )
 
 func newRunsReplay(a *app) *cobra.Command {
@@ -15,27 +16,20 @@ func newRunsReplay(a *app) *cobra.Command {
 			"where the two differ. " + refHelp,
 		Example: "  tenon runs replay -1",
 		Args:    args(0, 1, ""),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			h, err := a.open(cmd.Context(), opening{})
-			if err != nil {
-				return err
-			}
-			defer closing(h, &err)
-			run, err := h.RunRow(cmd.Context(), ref(args))
-			if err != nil {
-				return err
-			}
-			r, err := h.Replay(cmd.Context(), run.ID)
-			if err != nil {
-				return err
-			}
-			if r.Same || a.isJSON() {
-				err = a.did(r, "%s: %d events, %d commands: the same", r.Run, r.Events, r.Commands)
-			}
-			if err != nil || r.Same {
-				return err
-			}
-			return tenon.Errorf(tenon.CodeStore, "run %s is not what its journal says: %s", r.Run, r.Mismatch)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withOwnRun(cmd.Context(), args, func(h *host.Host, run tenon.Run) error {
+				r, err := h.Replay(cmd.Context(), run.ID)
+				if err != nil {
+					return err
+				}
+				if r.Same || a.isJSON() {
+					err = a.did(r, "%s: %d events, %d commands: the same", r.Run, r.Events, r.Commands)
+				}
+				if err != nil || r.Same {
+					return err
+				}
+				return tenon.Errorf(tenon.CodeStore, "run %s is not what its journal says: %s", r.Run, r.Mismatch)
+			})
 		},
 	}
 }

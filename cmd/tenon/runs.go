@@ -79,6 +79,11 @@ func (a *app) withRun(ctx context.Context, o opening, args []string, do func(des
 	return do(h, run)
 }
 
+// withOwnRun is withRun for verbs that --remote does not go with.
+func (a *app) withOwnRun(ctx context.Context, args []string, do func(*host.Host, tenon.Run) error) error {
+	return a.withRun(ctx, opening{}, args, func(d desk, run tenon.Run) error { return do(d.(*host.Host), run) }) // --remote was refused
+}
+
 func newRunsEvents(a *app) *cobra.Command {
 	var follow bool
 	var after uint64

@@ -2,6 +2,9 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
 )
 
 func newRunsExport(a *app) *cobra.Command {
@@ -16,31 +19,24 @@ func newRunsExport(a *app) *cobra.Command {
 			"into tables become steps of SQL. Arguments that a redact rule names are masked. A whole session is written by: tenon sessions export.\n\n" + refHelp,
 		Example: "  tenon runs export -1 --workflow --out audit.yaml\n  tenon workflows run audit.yaml -o json",
 		Args:    args(0, 1, ""),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if !asWorkflow {
 				return usage(cmd, "say what to write: --workflow")
 			}
-			h, err := a.open(cmd.Context(), opening{})
-			if err != nil {
-				return err
-			}
-			defer closing(h, &err)
-			run, err := h.RunRow(cmd.Context(), ref(args))
-			if err != nil {
-				return err
-			}
-			b, err := h.RunWorkflow(cmd.Context(), run.ID)
-			if err != nil {
-				return err
-			}
-			if out == "" || out == "-" {
-				return a.write(b)
-			}
-			if err := writeFile(out, b); err != nil {
-				return err
-			}
-			a.hint("%s is written; run it with: tenon workflows run %s", out, shellLine([]string{out}))
-			return nil
+			return a.withOwnRun(cmd.Context(), args, func(h *host.Host, run tenon.Run) error {
+				b, err := h.RunWorkflow(cmd.Context(), run.ID)
+				if err != nil {
+					return err
+				}
+				if out == "" || out == "-" {
+					return a.write(b)
+				}
+				if err := writeFile(out, b); err != nil {
+					return err
+				}
+				a.hint("%s is written; run it with: tenon workflows run %s", out, shellLine([]string{out}))
+				return nil
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&asWorkflow, "workflow", false, "as a workflow file")
