@@ -77,11 +77,7 @@ func (f *conversationFiles) readTable(ctx context.Context) (messages []*tenon.Me
 	if err != nil {
 		return nil, tenon.Errorf(tenon.ErrorCode(err), "--history: %w", err)
 	}
-	defer func() {
-		if e := r.Close(); err == nil {
-			err = e
-		}
-	}()
+	defer closing(r, &err)
 	if messages, err = r.Conversation(ctx, ""); err != nil {
 		return nil, tenon.Errorf(tenon.ErrorCode(err), "--history: %w", err)
 	}

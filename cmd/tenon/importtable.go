@@ -37,11 +37,7 @@ func (a *app) importTable(ctx context.Context, file string, write bool) (src con
 	if err != nil {
 		return src, nil, err
 	}
-	defer func() {
-		if e := r.Close(); err == nil {
-			err = e
-		}
-	}()
+	defer closing(r, &err)
 	c, err := r.Column("")
 	if err != nil {
 		return src, nil, err

@@ -191,9 +191,9 @@ func (a *app) logger(cfg *config.Config) *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.err, o))
 }
 
-// closing closes a host where the verb had no error of its own to tell.
-func closing(h io.Closer, err *error) {
-	if e := h.Close(); *err == nil {
+// closing closes a host, or a table, where the verb had no error of its own to tell.
+func closing(c io.Closer, err *error) {
+	if e := c.Close(); *err == nil {
 		*err = e
 	}
 }

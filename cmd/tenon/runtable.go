@@ -45,11 +45,7 @@ func (t *toolTable) apply(ctx context.Context, a *app, cfg *config.Config) (flow
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() {
-		if e := r.Close(); err == nil {
-			err = e
-		}
-	}()
+	defer closing(r, &err)
 	c, err := r.Column(t.column)
 	if err != nil {
 		return nil, nil, err

@@ -247,11 +247,7 @@ func (c *callTable) callKind(ctx context.Context, a *app, o opening, cfg *config
 		if err != nil {
 			return plain{err}
 		}
-		result, err := a.followCall(ctx, h, t.Name, run.ID)
-		if err != nil {
-			return direct{err}
-		}
-		return a.showResult(ctx, cfg, t.Name, result, &c.ports)
+		return c.follow(ctx, a, h, cfg, t.Name, run.ID)
 	}
 	for _, p := range problems {
 		return plain{p.Err}

@@ -89,11 +89,7 @@ func (a *app) readTable(ctx context.Context, path string, legacy bool, do func(*
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if e := r.Close(); err == nil {
-			err = e
-		}
-	}()
+	defer closing(r, &err)
 	return do(cfg, r)
 }
 

@@ -82,7 +82,7 @@ func newToolsList(a *app) *cobra.Command {
 			if err := table.CheckLayout(table.Layout(cmp.Or(out.layout, string(table.Seed9)))); err != nil {
 				return err // before anything is started
 			}
-			h, err := a.open(cmd.Context(), opening{adhoc: s, connect: true, live: true, set: func(c *config.Config) {
+			h, snapshot, err := a.openTools(cmd.Context(), opening{adhoc: s, connect: true, live: true, set: func(c *config.Config) {
 				for name, entry := range c.Servers {
 					if simple {
 						entry.Schema.Types = catalog.TypesSimple
@@ -94,10 +94,6 @@ func newToolsList(a *app) *cobra.Command {
 				return err
 			}
 			defer closing(h, &err)
-			snapshot, err := a.tools(cmd.Context(), h, s)
-			if err != nil {
-				return err
-			}
 			if out.out != "" {
 				return a.writeTools(cmd.Context(), h, snapshot, out)
 			}
@@ -190,6 +186,17 @@ func (a *app) listTokens(s *catalog.Snapshot) error {
 	return err
 }
 
+// openTools opens a host and returns what its servers offer, as tools does.
+func (a *app) openTools(ctx context.Context, o opening) (h *host.Host, snapshot *catalog.Snapshot, err error) {
+	if h, err = a.open(ctx, o); err != nil {
+		return nil, nil, err
+	}
+	if snapshot, err = a.tools(ctx, h, o.adhoc); err != nil {
+		closing(h, &err)
+	}
+	return h, snapshot, err
+}
+
 // tools returns what the servers offer. Servers that cannot be reached are told
 // of; where there is no tool at all because of that, it is an error.
 func (a *app) tools(ctx context.Context, h *host.Host, s *adhoc) (*catalog.Snapshot, error) {
@@ -244,15 +251,11 @@ func newToolsShow(a *app) *cobra.Command {
 				}
 				return a.showFar(cmd.Context(), args[0], explain)
 			}
-			h, err := a.open(cmd.Context(), opening{adhoc: s, connect: true, live: true})
+			h, snapshot, err := a.openTools(cmd.Context(), opening{adhoc: s, connect: true, live: true})
 			if err != nil {
 				return err
 			}
 			defer closing(h, &err)
-			snapshot, err := a.tools(cmd.Context(), h, s)
-			if err != nil {
-				return err
-			}
 			t, err := findTool(snapshot, args[0])
 			if err != nil {
 				if w, ok := findWithheld(snapshot, args[0]); ok && explain {

@@ -37,15 +37,11 @@ func newToolsSearch(a *app) *cobra.Command {
 			if query == "" {
 				return usage(cmd, "there are no words to look for")
 			}
-			h, err := a.open(cmd.Context(), opening{adhoc: s, connect: true})
+			h, snapshot, err := a.openTools(cmd.Context(), opening{adhoc: s, connect: true})
 			if err != nil {
 				return err
 			}
 			defer closing(h, &err)
-			snapshot, err := a.tools(cmd.Context(), h, s)
-			if err != nil {
-				return err
-			}
 			return a.foundTools(query, snapshot.Index().Search(query, limit))
 		},
 	}

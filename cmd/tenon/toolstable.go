@@ -199,11 +199,7 @@ func (a *app) pick(ctx context.Context, cfg *config.Config, c *callTable, name s
 	if err != nil {
 		return nil, w, err
 	}
-	defer func() {
-		if e := r.Close(); err == nil {
-			err = e
-		}
-	}()
+	defer closing(r, &err)
 	col, err := r.Column(c.column)
 	if err != nil {
 		return nil, w, err
@@ -376,11 +372,16 @@ func (c *callTable) call(ctx context.Context, a *app, o opening, name string, pa
 	if err != nil {
 		return plain{err}
 	}
-	result, err := a.followCall(ctx, h, t.Name, run.ID)
+	return c.follow(ctx, a, h, cfg, t.Name, run.ID)
+}
+
+// follow takes a call that has begun to its end and shows what it gave.
+func (c *callTable) follow(ctx context.Context, a *app, h *host.Host, cfg *config.Config, name, run string) error {
+	result, err := a.followCall(ctx, h, name, run)
 	if err != nil {
 		return direct{err}
 	}
-	return a.showResult(ctx, cfg, t.Name, result, &c.ports)
+	return a.showResult(ctx, cfg, name, result, &c.ports)
 }
 
 // callWorkflow calls a workflow of the table. Its steps may call the tools of servers

@@ -119,11 +119,7 @@ func (a *app) writeData(ctx context.Context, h *host.Host, t tenon.Table, file s
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if e := r.Close(); err == nil {
-			err = e
-		}
-	}()
+	defer closing(r, &err)
 	o, err := (&tableOut{out: file}).options(a, h.Config())
 	if err != nil {
 		return err
