@@ -86,13 +86,20 @@ func TestDidYouMean(t *testing.T) {
 func TestCountedRefs(t *testing.T) {
 	root := newRoot(newApp(stdio{strings.NewReader(""), &strings.Builder{}, &strings.Builder{}}), nil)
 	for in, want := range map[string]string{
-		"runs show -1":                "runs show last:-1",
-		"sessions show -2 --tools":    "sessions show last:-2 --tools",
-		"sessions show --tools -2":    "sessions show --tools last:-2",
-		"run -s -1 hello":             "run -s -1 hello",
-		"runs list -s -1":             "runs list -s -1",
-		"runs list --session -1 -n 3": "runs list --session -1 -n 3",
-		"tools call add -1":           "tools call add -1",
+		"runs show -1":                 "runs show last:-1",
+		"sessions show -2 --tools":     "sessions show last:-2 --tools",
+		"sessions show --tools -2":     "sessions show --tools last:-2",
+		"run -s -1 hello":              "run -s -1 hello",
+		"runs list -s -1":              "runs list -s -1",
+		"runs list --session -1 -n 3":  "runs list --session -1 -n 3",
+		"tools call add -1":            "tools call add -1",
+		"-c t.yaml runs show -1":       "-c t.yaml runs show last:-1",
+		"-q --home=h sessions show -1": "-q --home=h sessions show last:-1",
+		"-o json session show -1":      "-o json session show last:-1",
+		"-c runs sessions show -1":     "-c runs sessions show last:-1",
+		"-c runs run -s -1 hello":      "-c runs run -s -1 hello",
+		"-c":                           "-c",
+		"- runs -1":                    "- runs -1",
 	} {
 		if got := strings.Join(countedRefs(root, strings.Fields(in)), " "); got != want {
 			t.Errorf("%s became %s, want %s", in, got, want)

@@ -249,7 +249,7 @@ func group(use, short string, aliases ...string) *cobra.Command {
 func noVerb(cmd *cobra.Command, args []string) error {
 	switch form := cmd.Flag("output"); {
 	case len(args) > 0:
-		return usage(cmd, "there is no verb '%s'%s", args[0], didYouMean(args[0], below(cmd)))
+		return usage(cmd, "there is no verb '%s'%s", strings.TrimPrefix(args[0], refMark), didYouMean(args[0], below(cmd)))
 	case form != nil && form.Value.String() != formatText:
 		return usage(cmd, "the verb is missing") // a program reads stdout
 	}
@@ -308,7 +308,7 @@ func args(least, most int, what string) cobra.PositionalArgs {
 		case n < least:
 			return usage(cmd, "%s is missing", what)
 		case most >= 0 && n > most:
-			return usage(cmd, "'%s' is too much", got[most])
+			return usage(cmd, "'%s' is too much", strings.TrimPrefix(got[most], refMark))
 		}
 		return nil
 	}
@@ -349,26 +349,33 @@ const refMark = "last:"
 
 // countedRefs marks arguments such as "-1", which name the last run or session.
 func countedRefs(root *cobra.Command, args []string) []string {
-	if len(args) < 2 || !slices.Contains([]string{"runs", "sessions", "session"}, args[0]) {
+	takes := map[string]bool{}
+	add := func(f *pflag.Flag) {
+		if f.NoOptDefVal == "" {
+			takes["--"+f.Name], takes["-"+f.Shorthand] = true, true
+		}
+	}
+	root.PersistentFlags().VisitAll(add)
+	at := 0 // of the verb: flags of all verbs may stand before it
+	for ; at < len(args) && len(args[at]) > 1 && args[at][0] == '-'; at++ {
+		if takes[args[at]] {
+			at++
+		}
+	}
+	if at >= len(args) || !slices.Contains([]string{"runs", "sessions", "session"}, args[at]) {
 		return args
 	}
-	takes := map[string]bool{}
 	var walk func(*cobra.Command)
 	walk = func(c *cobra.Command) {
-		for _, set := range []*pflag.FlagSet{c.Flags(), c.PersistentFlags()} {
-			set.VisitAll(func(f *pflag.Flag) {
-				if f.NoOptDefVal == "" {
-					takes["--"+f.Name], takes["-"+f.Shorthand] = true, true
-				}
-			})
-		}
+		c.Flags().VisitAll(add)
+		c.PersistentFlags().VisitAll(add)
 		for _, sub := range c.Commands() {
 			walk(sub)
 		}
 	}
 	walk(root)
 	args = slices.Clone(args)
-	for i := 1; i < len(args); i++ {
+	for i := at + 1; i < len(args); i++ {
 		if counted(args[i]) && !takes[args[i-1]] {
 			args[i] = refMark + args[i]
 		}
