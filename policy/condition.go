@@ -119,7 +119,7 @@ func (l *Language) Condition(text string) (*Condition, error) {
 	if t := ast.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
 		return nil, tenon.Errorf(tenon.CodeConfig, "the expression gives %s, not true or false", t)
 	}
-	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
+	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), mixedNumbers()}
 	if loops(ast) { // without a loop the size of the expression bounds its steps, and to count them takes longer than to do them
 		options = append(options, cel.CostLimit(maxConditionCost))
 	}

@@ -149,7 +149,7 @@ func (t *Templates) compile(source string) (*cel.Ast, cel.Program, error) {
 		e := issues.Errors()[0]
 		return nil, nil, tenon.Errorf(tenon.CodeConfig, "'%s' is not a CEL expression: %s", source, firstLine(e.Message))
 	}
-	program, err := t.env.Program(tree, cel.CostLimit(maxConditionCost), cel.EvalOptions(cel.OptOptimize))
+	program, err := t.env.Program(tree, cel.CostLimit(maxConditionCost), cel.EvalOptions(cel.OptOptimize), mixedNumbers())
 	if err != nil {
 		return nil, nil, tenon.Errorf(tenon.CodeConfig, "'%s' cannot be used: %w", source, err)
 	}
@@ -264,6 +264,9 @@ func (t *Template) render(vars map[string]any, how Escape, secret func(name stri
 
 // put writes a value as it has to stand in the text.
 func (p *piece) put(v ref.Val, how Escape) (string, error) {
+	if v.Type() == types.TimestampType || v.Type() == types.DurationType {
+		v = v.ConvertToType(types.StringType)
+	}
 	s, isText := v.Value().(string)
 	isText = isText && v.Type() == types.StringType
 	if how == EscapeJSON && !p.quoted {
@@ -307,8 +310,11 @@ func encodeValue(v ref.Val) (string, error) {
 // native is a value of CEL as package json knows it.
 func native(v any) any {
 	if r, ok := v.(ref.Val); ok {
-		if r.Type() == types.NullType {
+		switch r.Type() {
+		case types.NullType:
 			return nil
+		case types.DurationType:
+			return r.ConvertToType(types.StringType).Value()
 		}
 		v = r.Value()
 	}
@@ -322,8 +328,7 @@ func native(v any) any {
 	case map[ref.Val]ref.Val:
 		out := make(map[string]any, len(v))
 		for k, e := range v {
-			s, _ := native(k).(string)
-			out[s] = native(e)
+			out[keyOf(k)] = native(e)
 		}
 		return out
 	case []any:
@@ -340,4 +345,11 @@ func native(v any) any {
 		return out
 	}
 	return v
+}
+
+// keyOf is a key of a map as JSON has it: a text. Of whole numbers and true and false
+// it is what they are written as.
+func keyOf(k ref.Val) string {
+	s, _ := k.ConvertToType(types.StringType).Value().(string)
+	return s
 }
