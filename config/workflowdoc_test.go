@@ -62,6 +62,9 @@ Values are CEL (see config.md) over ` + "`params`" + `, ` + "`inputs.NAME`" + `,
 | tool that is a workflow | ` + "`tables.PORT`" + ` with ` + "`columns`" + ` and ` + "`count`" + ` |
 | foreach | ` + "`items`" + ` (a result each), ` + "`count`, `text`" + ` (a line each) |
 
+Cells of columns of type number, and parameters of type number, are fractions also where they are whole: 5.0 / 2 is 2.5. A whole number
+beside a fraction becomes one. What a tool gave is a whole number where it is written as one: ` + "`double(steps.rate.value)`" + ` makes it a fraction in any case.
+
 A failed step fails the workflow, unless ` + "`on_error`" + ` says otherwise; what is under way comes to its end first. A call whose outcome is unknown
 is never made again. ` + "`tenon runs resume`" + ` goes on with a failed workflow: what was done is not done again. ` + "`--debug`" + ` keeps a folder with
 what the steps got. Workflows may call workflows, as deep as ` + "`limits.max_depth`" + `.

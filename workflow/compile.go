@@ -1,7 +1,6 @@
 package workflow
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -137,9 +136,14 @@ func (c *compiler) parameters() {
 		var about struct {
 			Description string          `json:"description"`
 			Default     json.RawMessage `json:"default"`
+			Type        any             `json:"type"`
 		}
 		if json.Unmarshal(raw, &about) != nil {
 			c.bad(at, "such as {type: string, description: City to report on}", "must be a JSON Schema")
+			continue
+		}
+		if bad, ok := unknownType(about.Type); ok {
+			c.bad(at+".type", "types: "+strings.Join(jsonTypes, ", "), "no such type '%s'", tenon.Visible(bad))
 			continue
 		}
 		s, err := catalog.NewValueSchema(raw)
@@ -383,35 +387,3 @@ func localPath(p string) bool {
 
 // Schema is the JSON Schema of the parameters, of an object.
 func (w *Workflow) Schema() json.RawMessage { return w.schema.Raw() }
-
-// Params holds arguments to the parameters and puts the defaults in. Errors: invalid.
-func (w *Workflow) Params(args json.RawMessage) (json.RawMessage, error) {
-	if args = bytes.TrimSpace(args); len(args) == 0 {
-		args = json.RawMessage("{}")
-	}
-	var given map[string]json.RawMessage
-	if json.Unmarshal(args, &given) != nil || given == nil {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "Parameters must be a JSON object.")
-	}
-	var missing []string
-	for _, name := range w.order {
-		if _, ok := given[name]; ok {
-			continue
-		}
-		var about struct {
-			Default json.RawMessage `json:"default"`
-		}
-		if _ = json.Unmarshal(w.Parameters[name], &about); len(about.Default) == 0 {
-			missing = append(missing, name)
-			continue
-		}
-		given[name] = about.Default
-	}
-	if len(missing) > 0 {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "Missing configuration parameters: %s", strings.Join(missing, ", "))
-	}
-	if err := w.schema.Check(args); err != nil {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "the parameters of workflow '%s' cannot be used: %w", w.Name, err)
-	}
-	return mustJSON(given), nil
-}

@@ -111,8 +111,23 @@ func New(w *Workflow, spec Spec) (*State, error) {
 	if err != nil {
 		return nil, tenon.Errorf(tenon.CodeStore, "the parameters of the workflow cannot be read: %w", err)
 	}
+	if values, ok := params.(map[string]any); ok {
+		for name, v := range values {
+			if w.isNumber(name) {
+				values[name] = fraction(v)
+			}
+		}
+	}
 	inputs := map[string]any{}
 	for name, t := range spec.Inputs {
+		if in := w.inputs[name]; in != nil {
+			t.Columns = slices.Clone(t.Columns)
+			for i, c := range t.Columns {
+				if in.Columns[c.Name] == "number" { // what the file was written for; whole numbers are numbers
+					t.Columns[i].Type = "number"
+				}
+			}
+		}
 		inputs[name] = tableView(&t, spec.Heads[name])
 	}
 	s.views = map[string]any{}

@@ -84,9 +84,32 @@ func tableView(t *tenon.Table, rows json.RawMessage) map[string]any {
 	v["columns"], v["count"] = columns, t.Rows
 	if list, ok := decoded(rows).([]any); ok {
 		v["rows"] = list
+		for _, c := range t.Columns {
+			if c.Type != "number" {
+				continue
+			}
+			for _, row := range list {
+				if row, ok := row.(map[string]any); ok && row[c.Name] != nil {
+					row[c.Name] = fraction(row[c.Name])
+				}
+			}
+		}
 	}
 	return v
 }
+
+// fraction is a value that is declared to be any number as expressions see it: a double
+// also where it is whole, so that what an expression gives does not hang on that; 5.0 / 2
+// is 2.5, as 5.5 / 2 is 2.75. A whole number that no double is keeps its digits.
+func fraction(v any) any {
+	if i, ok := v.(int64); ok && -maxExact <= i && i <= maxExact {
+		return float64(i)
+	}
+	return v
+}
+
+// maxExact is the largest whole number up to which doubles have all.
+const maxExact = 1 << 53
 
 // firstCell is the first cell of the first row, if it is a text.
 func firstCell(t *tenon.Table, rows json.RawMessage) string {

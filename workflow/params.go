@@ -1,0 +1,72 @@
+package workflow
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+)
+
+// jsonTypes are the types of JSON Schema.
+var jsonTypes = []string{"string", "integer", "number", "boolean", "array", "object", "null"}
+
+// unknownType finds what is no type in the type of a schema, a word or a list of words.
+func unknownType(typ any) (string, bool) {
+	switch t := typ.(type) {
+	case nil:
+		return "", false
+	case string:
+		return t, !slices.Contains(jsonTypes, t)
+	case []any:
+		for _, e := range t {
+			if s, ok := e.(string); !ok || !slices.Contains(jsonTypes, s) {
+				return fmt.Sprint(e), true
+			}
+		}
+		return "", false
+	}
+	return fmt.Sprint(typ), true
+}
+
+// isNumber reports whether a parameter is any number, whole or not.
+func (w *Workflow) isNumber(name string) bool {
+	var about struct {
+		Type any `json:"type"`
+	}
+	return json.Unmarshal(w.Parameters[name], &about) == nil && about.Type == "number"
+}
+
+// Params holds arguments to the parameters and puts the defaults in. Errors: invalid.
+func (w *Workflow) Params(args json.RawMessage) (json.RawMessage, error) {
+	if args = bytes.TrimSpace(args); len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	var given map[string]json.RawMessage
+	if json.Unmarshal(args, &given) != nil || given == nil {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "Parameters must be a JSON object.")
+	}
+	var missing []string
+	for _, name := range w.order {
+		if _, ok := given[name]; ok {
+			continue
+		}
+		var about struct {
+			Default json.RawMessage `json:"default"`
+		}
+		if _ = json.Unmarshal(w.Parameters[name], &about); len(about.Default) == 0 {
+			missing = append(missing, name)
+			continue
+		}
+		given[name] = about.Default
+	}
+	if len(missing) > 0 {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "Missing configuration parameters: %s", strings.Join(missing, ", "))
+	}
+	if err := w.schema.Check(args); err != nil {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "the parameters of workflow '%s' cannot be used: %w", w.Name, err)
+	}
+	return mustJSON(given), nil
+}
