@@ -104,10 +104,13 @@ func (c *CallRecord) passOver(e tenon.Event) {
 	if c.Outcome != CallOpen || c.Attempts > 0 {
 		return
 	}
-	if c.Outcome, c.Error = CallDenied, "not run: a limit was reached, or the answer that asked for it was cut off"; e.Kind == tenon.EventDone {
+	if c.Outcome, c.Error = CallDenied, passedOver; e.Kind == tenon.EventDone {
 		c.Error = "not run: the run has ended"
 	}
 }
+
+// passedOver says why nobody made a call although the model was asked again.
+const passedOver = "not run: a limit was reached, or the answer that asked for it was cut off"
 
 func (c *CallRecord) fold(e tenon.Event) {
 	switch e.Kind {

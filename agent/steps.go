@@ -121,6 +121,12 @@ func (f *stepFold) event(e tenon.Event) {
 			s.end(f.at(e))
 		}
 		return
+	case EventModel:
+		for _, call := range f.steps { // the core has settled it and told the model so, which is no event
+			if call.Kind == CommandTool && call.Outcome == CallOpen && call.Attempts == 0 {
+				call.Outcome, call.Error = CallDenied, passedOver
+			}
+		}
 	case EventDecision:
 		if s == nil || s.Kind != CommandTool {
 			s = f.add(e, StepWait, "") // about a limit: nothing had begun

@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,6 +33,13 @@ func TestSteps(t *testing.T) {
 		at(1700, "1.0", "started", 2, `{"kind":"tool"}`),
 		at(1800, "1.0", "result", 2, `{"result":{"content":[{"type":"text","text":"no"}],"isError":true}}`),
 		at(1800, "2", "started", 1, `{"kind":"model"}`),
+	}
+	// A call that the core has settled, at a limit, has no event; the next answer tells.
+	limited := append(events[:3:3], at(100, "1.0", "proposed", 0, `{"name":"add"}`),
+		at(100, "1.0", "decided", 0, `{"verdict":"allow","by":"policy","server":"t","remote_name":"add","max_calls":2}`),
+		at(110, "2", "started", 1, `{"kind":"model"}`), at(120, "2", "model", 1, `{"model":"m","stop":"stop"}`))
+	if got := agent.Steps(limited, began.Add(time.Hour))[1]; got.Outcome != "denied" || !strings.HasPrefix(got.Error, "not run: a limit was reached") {
+		t.Errorf("a call that a limit refused is %+v", got)
 	}
 	want := []agent.StepRecord{
 		{Step: "1", Kind: "model", Name: "m", Millis: 100, Spans: []agent.Span{{Millis: 100}}, Outcome: "ok", Attempts: 1, Usage: &tenon.Usage{Input: 3, Output: 4}},

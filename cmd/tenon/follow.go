@@ -23,6 +23,7 @@ type follower struct {
 	calls   map[string][]tenon.Event // events of tool calls, by step
 	tried   []string                 // steps whose last attempt failed, and may be followed by another
 	said    strings.Builder          // text of the model call under way
+	agent   bool                     // it is the run of an agent, and not of a workflow
 	json    bool                     // the run has an output schema
 	open    bool                     // stdout stands within a line
 	thought bool                     // stderr stands within a line of thinking
@@ -42,12 +43,28 @@ func (f *follower) catchUp(events []tenon.Event) {
 	for _, e := range events {
 		f.seq = e.Seq
 		f.dialog.Add(e)
-		if e.Kind == tenon.EventRetry {
+		switch e.Kind {
+		case tenon.EventRun:
+			f.began(e)
+		case tenon.EventRetry:
 			f.done = nil
+		case tenon.EventStarted:
+			f.passedOver(e)
 		}
 		if strings.Contains(e.Step, ".") {
 			f.calls[e.Step] = append(f.calls[e.Step], e)
 		}
+	}
+}
+
+// began looks at what a run is.
+func (f *follower) began(e tenon.Event) {
+	var s struct {
+		Run  tenon.Run
+		Data agent.Spec
+	}
+	if json.Unmarshal(e.Data, &s) == nil {
+		f.agent, f.json = s.Run.Core == agent.Version, len(s.Data.Output) > 0
 	}
 }
 
@@ -106,8 +123,7 @@ func (f *follower) show(e tenon.Event) error {
 	case agent.LiveProgress:
 		f.progress(e)
 	case tenon.EventRun:
-		var s struct{ Data agent.Spec }
-		f.json = json.Unmarshal(e.Data, &s) == nil && len(s.Data.Output) > 0
+		f.began(e)
 	case agent.EventModel:
 		return f.answered(e)
 	case engine.EventWaiting:
@@ -129,10 +145,10 @@ func (f *follower) show(e tenon.Event) error {
 	case agent.LiveChild:
 		f.child(e)
 	case agent.EventFailed:
-		if strings.HasPrefix(e.Step, "c") {
-			f.notCompacted(e)
-		} else if strings.Contains(e.Step, ".") {
+		if strings.Contains(e.Step, ".") {
 			f.tool(e)
+		} else if f.agent && strings.HasPrefix(e.Step, "c") {
+			f.notCompacted(e)
 		}
 	default:
 		switch {
@@ -147,6 +163,12 @@ func (f *follower) show(e tenon.Event) error {
 			}
 		case e.Kind == tenon.EventStarted:
 			f.gaveUp() // the turn is over
+			for _, r := range f.passedOver(e) {
+				if !f.a.quiet {
+					f.settle()
+					fmt.Fprintln(f.a.err, f.a.callLine(r))
+				}
+			}
 		}
 	}
 	return nil
@@ -343,6 +365,25 @@ func (f *follower) gaveUp() {
 		}
 	}
 	f.tried = nil
+}
+
+// passedOver returns the calls that nobody made although a step begins that is no call,
+// the next request to the model: it is told why, which is no event of theirs.
+func (f *follower) passedOver(e tenon.Event) (list []agent.CallRecord) {
+	if !f.agent || strings.Contains(e.Step, ".") {
+		return nil
+	}
+	e.Kind = agent.EventModel // by which a record knows it
+	for _, step := range slices.Sorted(maps.Keys(f.calls)) {
+		if records := agent.Calls(f.calls[step]); strings.Contains(step, "/") || len(records) != 1 || records[0].Outcome != agent.CallOpen {
+			continue
+		}
+		f.calls[step] = append(f.calls[step], e)
+		if r := agent.Calls(f.calls[step])[0]; r.Outcome != agent.CallOpen {
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 // stopped prints the calls that were under way when the run came to its end.
