@@ -9,6 +9,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -45,6 +47,7 @@ type app struct {
 	wait      bool                 // follow runs until somebody elsewhere has answered
 	collector *telemetry.Collector // nil: nothing is counted
 	serving   bool                 // serve: the log is what there is to see
+	grace     atomic.Int64         // serve: nanoseconds that what is under way has to end
 	warned    []string             // what the configuration, as it was read last, is warned of
 
 	inTTY, outTTY, errTTY bool
@@ -63,7 +66,7 @@ func newApp(s stdio) *app {
 }
 
 func (a *app) main(ctx context.Context, args []string) int {
-	ctx, stop := signals(ctx)
+	ctx, stop := signals(ctx, a.endsSlowly, func() time.Duration { return time.Duration(a.grace.Load()) })
 	defer stop()
 	for _, arg := range args {
 		if !utf8.ValidString(arg) {

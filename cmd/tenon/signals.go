@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/tenonhq/tenon"
 )
@@ -55,9 +56,19 @@ func interrupted(ctx context.Context, err error) error {
 	return s.stopped("")
 }
 
+// How long work may take to come to its end after a signal: until a person at a terminal
+// is told how to end it at once, and until it is ended where it stands, beside the grace
+// of tenon serve. Nearly all ends in no time; what waits in the kernel, for somebody to
+// write into a pipe that it opens or reads, would wait for ever.
+const (
+	slowToEnd = 3 * time.Second
+	atLatest  = 30 * time.Second
+)
+
 // signals returns a context that the first signal ends, with a signalled as its
-// cause. The second one ends the process where it stands.
-func signals(ctx context.Context) (context.Context, func()) {
+// cause. The second one ends the process where it stands, and so does time. Slow is
+// called where the end takes its time after the first one, and grace before that.
+func signals(ctx context.Context, slow func(signalled), grace func() time.Duration) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // nohup
@@ -67,20 +78,8 @@ func signals(ctx context.Context) (context.Context, func()) {
 	signal.Notify(got, list...)
 	go func() {
 		defer close(over)
-		for n := 0; ; n++ {
-			select {
-			case <-done:
-				return
-			case sig := <-got:
-				s := signalled{syscall.SIGTERM}
-				if known, ok := sig.(syscall.Signal); ok {
-					s.sig = known
-				}
-				if n > 0 {
-					os.Exit(s.status())
-				}
-				cancel(s)
-			}
+		if s, now := awaitSignals(got, done, cancel, slow, grace); now {
+			os.Exit(s.status())
 		}
 	}()
 	return ctx, func() {
@@ -88,6 +87,43 @@ func signals(ctx context.Context) (context.Context, func()) {
 		close(done)
 		<-over
 		cancel(nil)
+	}
+}
+
+// awaitSignals takes signals until done, and reports whether one has to end the process
+// where it stands, and which.
+func awaitSignals(got <-chan os.Signal, done <-chan struct{}, cancel context.CancelCauseFunc, slow func(signalled), grace func() time.Duration) (s signalled, now bool) {
+	var late <-chan time.Time
+	told := false
+	for {
+		select {
+		case <-done:
+			return s, false
+		case <-late:
+			if told {
+				return s, true
+			}
+			slow(s)
+			told, late = true, time.After(atLatest-slowToEnd)
+		case sig := <-got:
+			again := late != nil
+			s = signalled{syscall.SIGTERM}
+			if known, ok := sig.(syscall.Signal); ok {
+				s.sig = known
+			}
+			if again {
+				return s, true
+			}
+			cancel(s)
+			late = time.After(slowToEnd + grace())
+		}
+	}
+}
+
+// endsSlowly tells a person at a terminal how to end at once what takes its time.
+func (a *app) endsSlowly(s signalled) {
+	if a.errTTY && s.sig == syscall.SIGINT {
+		a.note("tenon: still ending; Ctrl-C again ends it at once")
 	}
 }
 

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"os"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestAwaitSignals holds that a signal ends everything in the end: also what waits where
+// no context reaches it.
+func TestAwaitSignals(t *testing.T) {
+	tests := []struct {
+		name   string
+		grace  time.Duration
+		second time.Duration // the second signal; 0: there is none
+		done   time.Duration // the work has ended; 0: never
+		now    bool
+		took   time.Duration
+		told   int
+	}{
+		{"it ends at once", 0, 0, time.Second, false, time.Second, 0},
+		{"it ends slowly", 0, 0, 10 * time.Second, false, 10 * time.Second, 1},
+		{"it does not end", 0, 0, 0, true, atLatest, 1},
+		{"it has a grace", time.Minute, 0, 0, true, time.Minute + atLatest, 1},
+		{"a second signal", 0, time.Second, 0, true, time.Second, 0},
+		{"a second signal, when it was told of", 0, 5 * time.Second, 0, true, 5 * time.Second, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				got, done, told := make(chan os.Signal, 2), make(chan struct{}), 0
+				ctx, cancel := context.WithCancelCause(t.Context())
+				defer cancel(nil)
+				got <- syscall.SIGTERM
+				if tt.second > 0 {
+					time.AfterFunc(tt.second, func() { got <- syscall.SIGINT })
+				}
+				if tt.done > 0 {
+					time.AfterFunc(tt.done, func() { close(done) })
+				}
+				began := time.Now()
+				s, now := awaitSignals(got, done, cancel, func(signalled) { told++ }, func() time.Duration { return tt.grace })
+				want := syscall.SIGTERM
+				if tt.second > 0 {
+					want = syscall.SIGINT
+				}
+				if now != tt.now || s.sig != want || time.Since(began) != tt.took || told != tt.told {
+					t.Errorf("%v %v after %v, told %d times", s, now, time.Since(began), told)
+				}
+				if by, ok := endedBy(ctx); !ok || by.sig != syscall.SIGTERM {
+					t.Errorf("the context ended by %v", context.Cause(ctx))
+				}
+			})
+		})
+	}
+}
