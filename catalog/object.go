@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
 // object is a JSON object whose members keep their order and their bytes, so
@@ -16,8 +18,24 @@ type member struct {
 	value json.RawMessage
 }
 
-// parseObject reads an object. It returns false for any other JSON value.
+// parseObject reads an object. It returns false for any other JSON value. The values are
+// parts of raw.
 func parseObject(raw json.RawMessage) (object, bool) {
+	if !json.Valid(raw) {
+		return decodeObject(raw)
+	}
+	if raw = bytes.TrimLeft(raw, " \t\r\n"); raw[0] != '{' {
+		return nil, false
+	}
+	o := object{}
+	for key, v := range rawjson.Members(raw) {
+		o = append(o, member{string(key), v[:len(v):len(v)]})
+	}
+	return o, true
+}
+
+// decodeObject is parseObject for what may be JSON at its beginning only.
+func decodeObject(raw json.RawMessage) (object, bool) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return nil, false
@@ -79,10 +97,19 @@ func (o object) raw() json.RawMessage {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(append(b, encode(m.key)...), ':')
-		b = append(b, m.value...)
+		b = append(append(appendKey(b, m.key), ':'), m.value...)
 	}
 	return append(b, '}')
+}
+
+// appendKey writes a key as encode does, which nearly all keys are not in need of.
+func appendKey(b []byte, key string) []byte {
+	for i := range len(key) {
+		if c := key[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return append(b, encode(key)...)
+		}
+	}
+	return append(append(append(b, '"'), key...), '"')
 }
 
 func (o object) keys() []string {
@@ -108,7 +135,7 @@ func encode(v any) json.RawMessage {
 // texts reads a list of strings; anything else in it is left out.
 func texts(raw json.RawMessage) []string {
 	var list []any
-	if json.Unmarshal(raw, &list) != nil {
+	if len(raw) == 0 || json.Unmarshal(raw, &list) != nil {
 		return nil
 	}
 	var out []string

@@ -348,12 +348,15 @@ func (p *porter) circles(ref string) bool {
 	}
 }
 
-func pointerKey(k string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(k) }
+// pointerKey writes a key as a part of a JSON pointer (RFC 6901).
+func pointerKey(k string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(k, "~", "~0"), "/", "~1")
+}
 
 // text returns a JSON string's value, "" for anything else.
 func text(raw json.RawMessage) string {
 	var s string
-	if json.Unmarshal(raw, &s) != nil {
+	if len(raw) == 0 || json.Unmarshal(raw, &s) != nil {
 		return ""
 	}
 	return s

@@ -21,8 +21,9 @@ const strictDepth = 5
 // not ask.
 func unstrict(provider string, t *tenon.Tool, schema json.RawMessage) *Change {
 	d, ok := dialects[provider]
+	said := t.Rules.Options["openai"]
 	var options map[string]json.RawMessage
-	if !ok || !d.strict || json.Unmarshal(t.Rules.Options["openai"], &options) != nil || string(options[strictKey]) != "true" {
+	if !ok || !d.strict || len(said) == 0 || json.Unmarshal(said, &options) != nil || string(options[strictKey]) != "true" {
 		return nil
 	}
 	root, _ := parseObject(schema)
