@@ -250,7 +250,8 @@ func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agen
 	}
 	seen := h.sight(snapshot, spec.Agent, a, spec.Model)
 	snapshot = seen.tools
-	n := len(h.offered(snapshot, spec.Model)) - seen.own
+	// A tool that has to be found is put into the provider's form when it was.
+	n := len(h.offered(seen.told, spec.Model)) - seen.own + len(seen.tools.Tools()) - len(seen.told.Tools())
 	h.log.Info("MCP orchestration enabled: " + strconv.Itoa(n) + " tools available")
 	if n == 0 && len(q.Data) == 0 {
 		snapshot = nil

@@ -170,7 +170,8 @@ type merge struct {
 // sight is what an agent sees of all tools.
 type sight struct {
 	tools *catalog.Snapshot
-	own   int // of these, tools that are offered only where there is a use for them
+	told  *catalog.Snapshot // of these, those that need not be found
+	own   int               // of those, tools that are offered only where there is a use for them
 }
 
 // sight returns what an agent sees of a snapshot. It is looked for among all tools
@@ -187,7 +188,8 @@ func (h *Host) sight(s *catalog.Snapshot, name string, a agent.Config, model str
 		return seen
 	}
 	seen = sight{tools: h.deferring(visible(s, of, a), most)}
-	for _, t := range seen.tools.Tools() {
+	seen.told = seen.tools.Only(func(t *tenon.Tool) bool { return !isDeferred(t) })
+	for _, t := range seen.told.Tools() {
 		if isOwn(t.Server) {
 			seen.own++
 		}
