@@ -17,6 +17,7 @@ const (
 	maxQueue   = 4 << 20  // bytes of messages that wait to be written
 	prefixSize = 4 << 10  // kept of a message over its bound
 	readSize   = 16 << 10 // of the buffers that are read into
+	wideSize   = 64 << 10 // of that for the rest of a line that is longer; what a pipe holds (Linux)
 	keepBuffer = 1 << 20  // larger write buffers are not kept
 )
 
@@ -69,6 +70,7 @@ type lineReader struct {
 	src  io.Reader
 	max  int
 	buf  []byte // stays, unless the source lends its own
+	wide []byte // only during a long line
 	have []byte // read, and not looked at yet
 	err  error
 }
@@ -100,12 +102,21 @@ func (r *lineReader) next() ([]byte, error) {
 			line, size = pieces{}, 0
 			continue
 		}
-		r.fill()
+		r.fill(size)
 	}
 }
 
-// fill reads more when all has been looked at.
-func (r *lineReader) fill() {
+// fill reads more when all has been looked at. So much of the line has come.
+func (r *lineReader) fill(size int) {
+	if size >= wideSize {
+		if r.wide == nil {
+			r.wide = make([]byte, wideSize)
+		}
+		n, err := r.src.Read(r.wide)
+		r.have, r.err = r.wide[:n], err
+		return
+	}
+	r.wide = nil
 	if l, ok := r.src.(lender); ok {
 		r.have, r.err = l.Lend()
 		return
