@@ -26,6 +26,7 @@ var arrows = map[string][]string{
 	"internal/rawjson":    {},
 	"internal/spread":     {},
 	"internal/patience":   {},
+	"internal/garbage":    {},
 	"internal/outbound":   {},
 	"internal/sse":        {},
 	"jsonrpc":             {"internal/rawjson"},
@@ -70,7 +71,7 @@ var arrows = map[string][]string{
 	"internal/testserver": {"internal/rawjson", "mcp", "transport", "jsonrpc"},
 	"internal/clitest":    {},
 	"internal/localmodel": {},
-	"cmd/tenon":           {"agent", "catalog", "config", "engine", "eval", "host", "httpapi", "internal/testserver", "model", "model/script", "policy", "record", "servers", "servers/registry", "table", "telemetry", "web", "workflow"},
+	"cmd/tenon":           {"agent", "catalog", "config", "engine", "eval", "host", "httpapi", "internal/garbage", "internal/testserver", "model", "model/script", "policy", "record", "servers", "servers/registry", "table", "telemetry", "web", "workflow"},
 }
 
 // homes says which package of ours may import a module of others. One module,

@@ -15,8 +15,14 @@ package main
 import (
 	"context"
 	"os"
+	"slices"
+
+	"github.com/tenonhq/tenon/internal/garbage"
 )
 
 func main() {
+	if !slices.Contains(os.Args, "serve") { // it stays, and so would the garbage
+		garbage.Late(os.LookupEnv)
+	}
 	os.Exit(run(context.Background(), os.Args[1:], stdio{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/garbage"
 	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/table"
@@ -68,7 +69,8 @@ func measureT1(s *session) error {
 // toolTable opens a host with the server and writes the table of its tools.
 func (s *session) toolTable(dir string, n int) (list, write time.Duration, err error) {
 	cfg := &config.Config{Servers: map[string]servers.Config{"many": {Command: s.exe, Args: []string{"child", "server", tableServer + strconv.Itoa(n)}}}}
-	runtime.GC() // the last one's garbage
+	runtime.GC()                       // the last one's garbage
+	defer garbage.Late(os.LookupEnv)() // as the verb's main does
 	begun := time.Now()
 	h, err := host.Open(s.ctx, host.Config{Config: cfg, Home: dir, Live: true, LookupEnv: os.LookupEnv})
 	if err != nil {
