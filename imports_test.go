@@ -60,7 +60,7 @@ var arrows = map[string][]string{
 
 	"config": {"agent", "catalog", "model", "model/react", "policy", "servers", "table", "workflow", "internal/keyring", "internal/outbound"}, // outbound: what a private address is
 	"host": {"agent", "catalog", "config", "engine", "engine/local", "mcp", "model", "model/anthropic", "model/gemini", "model/openai",
-		"model/react", "model/script", "policy", "record", "servers", "servers/oauth", "store", "store/sqlite", "table", "telemetry", "transport", "workflow", "internal/keyring", "internal/outbound", "internal/patience", "internal/spread"},
+		"model/react", "model/script", "policy", "record", "servers", "servers/oauth", "store", "store/sqlite", "table", "telemetry", "transport", "workflow", "internal/keyring", "internal/outbound", "internal/patience", "internal/rawjson", "internal/spread"},
 
 	"eval": {"agent", "catalog", "config", "host"},
 

@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/internal/spread"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
@@ -248,14 +249,26 @@ func definitionsOf(tools []tenon.Tool) ([]definition, error) {
 
 // define makes JSON canonical, without the order of lists that are sets.
 func define(remote string, raw json.RawMessage) (definition, error) {
-	v, err := policy.Decoded(raw)
-	if err != nil {
-		return definition{}, err
+	// Most definitions need not be decoded for that.
+	canonical, ok := rawjson.AppendSorted(make([]byte, 0, len(raw)), raw, func(key []byte) bool { return isSet(string(key)) })
+	if !ok {
+		var err error
+		if canonical, err = canonicalDecoded(raw); err != nil {
+			return definition{}, err
+		}
 	}
-	sortSets(v, 0)
-	canonical := encode(v)
 	sum := sha256.Sum256(canonical)
 	return definition{remote: remote, json: canonical, digest: "sha256:" + hex.EncodeToString(sum[:])}, nil
+}
+
+// canonicalDecoded does so for any JSON.
+func canonicalDecoded(raw json.RawMessage) ([]byte, error) {
+	v, err := policy.Decoded(raw)
+	if err != nil {
+		return nil, err
+	}
+	sortSets(v, 0)
+	return encode(v), nil
 }
 
 // numbered decodes JSON that is known to be valid; numbers stay as they are written.
@@ -266,6 +279,9 @@ func numbered(raw json.RawMessage) any {
 	_ = d.Decode(&v) // it was read before
 	return v
 }
+
+// isSet reports whether the order of a list under a key says nothing.
+func isSet(key string) bool { return key == "required" || key == "enum" || key == "type" }
 
 // maxSets bounds how deep lists are looked for; below, their order counts.
 const maxSets = 64
@@ -281,7 +297,7 @@ func sortSets(v any, depth int) {
 		}
 	case map[string]any:
 		for k, e := range v {
-			if list, ok := e.([]any); ok && (k == "required" || k == "enum" || k == "type") {
+			if list, ok := e.([]any); ok && isSet(k) {
 				slices.SortFunc(list, func(a, b any) int { return bytes.Compare(encode(a), encode(b)) })
 			}
 			sortSets(e, depth+1)

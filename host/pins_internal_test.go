@@ -116,6 +116,22 @@ func TestPinsNoticeEveryChange(t *testing.T) {
 	}
 }
 
+// FuzzDefine holds what is pinned to what comes of decoding a definition: pins of earlier
+// releases were made so.
+func FuzzDefine(f *testing.F) {
+	for _, s := range []string{`{"name":"a","inputSchema":{"type":"object","required":["b","a"],"properties":{"type":{"enum":[2,"1",null]},"<":{"type":["null","string"]}}}}`,
+		`{"enum":[{"required":["b","a"]},{"required":["a","b"]}]}`, `{"required":{"required":[[2],[1]]}}`, `{"a":1,"a":2}`, `{"description":"\u00e9 <b> \\"}`, strings.Repeat(`{"enum":[`, 40) + strings.Repeat(`]}`, 40)} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		d, err := define("x", raw)
+		want, wantErr := canonicalDecoded(raw)
+		if string(d.json) != string(want) || (err == nil) != (wantErr == nil) {
+			t.Errorf("%s: %s %v, want %s %v", raw, d.json, err, want, wantErr)
+		}
+	})
+}
+
 // mutate changes one thing about a definition, but for its name, and says what.
 func mutate(w *rand.Rand, v any) string {
 	var edits []func() string
