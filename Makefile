@@ -5,8 +5,9 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-# Those that take longest first: .ci/run begins them in this order, and some at a time.
-CHECKS := race kills browser hostile conformance realpeers localmodel stops schedules staticcheck windows vet nested referees web tidy fmt
+# .ci/run begins them in this order, two at a time: those that take long first, and one that
+# waits most of the time (browser, hostile, realpeers) beside one that computes.
+CHECKS := browser race hostile realpeers kills conformance localmodel stops schedules staticcheck windows vet nested referees web tidy fmt
 .PHONY: test check checks install peers soak figures $(CHECKS)
 
 export TENON_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tenon
