@@ -52,7 +52,8 @@ type Pin struct {
 type Pins interface {
 	// PutPins keeps definitions in one write, in place of earlier ones of the same
 	// tools. Where fresh is set, one that is there already stays as it is: of two
-	// processes that use a tool first, one wins. Errors: invalid (no server or
+	// processes that use a tool first, one wins; it may be stored with the process's
+	// next write, or before its next read, or on Close. Errors: invalid (no server or
 	// digest).
 	PutPins(ctx context.Context, pins []Pin, fresh bool) error
 	// Pins returns those of a server, or of all where it is empty, by server and

@@ -6,11 +6,12 @@
 //	                                     ▲ up to 256 waiting writes share it
 //
 // The file is in WAL mode with synchronous FULL: a write that has returned is on
-// disk. The writes of a process come one after another on one connection: one that
-// comes alone is done by its caller, several at a time by a goroutine that puts
-// what is waiting into one transaction. Reads have connections of their own and
-// never wait for a write. Between processes SQLite's lock decides, and UNIQUE(run, seq)
-// is the last fence, in the form that chapters.go has it.
+// disk, but for what goes with the next one (see soon.go). The writes of a process
+// come one after another on one connection: one that comes alone is done by its
+// caller, several at a time by a goroutine that puts what is waiting into one
+// transaction. Reads have connections of their own and never wait for a write.
+// Between processes SQLite's lock decides, and UNIQUE(run, seq) is the last fence, in
+// the form that chapters.go has it.
 //
 // Journals hold any bytes: data is stored as BLOB, and what is larger than 32 KiB
 // goes into a table of blobs by its digest, so that equal values are kept once.

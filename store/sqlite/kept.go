@@ -148,14 +148,18 @@ func (s *Store) PutPins(ctx context.Context, pins []store.Pin, fresh bool) error
 	} else {
 		query += "UPDATE SET raw = excluded.raw, digest = excluded.digest, definition = excluded.definition, by = excluded.by, created = excluded.created"
 	}
-	return s.submit(ctx, func(w *writer) error {
+	write := func(w *writer) error {
 		for _, p := range pins {
 			if _, err := w.exec(query, p.Server, p.Remote, p.Raw, p.Digest, []byte(p.Definition), p.By, nanos(p.Created)); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
+	}
+	if fresh { // there as soon as what is done with the tools
+		return s.submitSoon(ctx, write)
+	}
+	return s.submit(ctx, write)
 }
 
 // Pins implements [store.Pins].

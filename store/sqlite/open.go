@@ -59,6 +59,7 @@ type Store struct {
 	close  sync.Once
 	closed error
 	watch  watch
+	soon   []*op // of a brief store: go with the next write; used by whose turn it is
 }
 
 // readers is how many reads may run at a time; more of them wait.
@@ -196,6 +197,7 @@ func (s *Store) Close() error {
 		s.watch.notify()
 		if s.turn != nil {
 			s.turn <- struct{}{} // nobody reads any more
+			s.writeSoon()
 			s.closed = s.leave()
 			return
 		}

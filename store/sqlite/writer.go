@@ -30,6 +30,8 @@ type op struct {
 	done  chan error
 }
 
+func newOp(do func(*writer) error) *op { return &op{do: do, done: make(chan error, 1)} }
+
 // The states of an op: the writer and a caller that gives up race for it.
 const (
 	opWaiting = iota
@@ -55,7 +57,7 @@ func (s *Store) submit(ctx context.Context, do func(*writer) error) error {
 	}
 	o, _ := s.pool.Get().(*op)
 	if o == nil {
-		o = &op{done: make(chan error, 1)}
+		o = newOp(do)
 	}
 	o.do = do
 	o.state.Store(opWaiting)
@@ -116,16 +118,12 @@ func (s *Store) submitNow(o *op) error {
 // submitHere has one write done by the caller itself: where writes come one
 // after another, to hand them over would only cost time.
 func (s *Store) submitHere(ctx context.Context, do func(*writer) error) error {
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
-		return cancelled(s, ctx.Err())
-	case <-s.quit:
-		return closedError(s)
+	if err := s.takeTurn(ctx); err != nil {
+		return err
 	}
-	o := &op{do: do, done: make(chan error, 1)}
-	s.writer.commit([]*op{o})
+	defer func() { <-s.turn }()
+	o := newOp(do)
+	s.writeSoon(o)
 	return <-o.done
 }
 
