@@ -323,7 +323,7 @@ func validate(r *jsonschema.Resolved, v any) (err error) {
 
 // readable turns the library's chain of locations into one path and the reason.
 func readable(err error) string {
-	text := err.Error()
+	text := strings.ReplaceAll(err.Error(), "<invalid reflect.Value>", "null")
 	parts := strings.Split(text, ": ")
 	path := ""
 	for len(parts) > 1 && strings.HasPrefix(parts[0], "validating ") {

@@ -3,8 +3,11 @@ package config
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/tenonhq/tenon"
@@ -44,21 +47,21 @@ func ReadWorkflow(path string) (*workflow.Workflow, *workflow.Pack, error) {
 	return r.w, r.pack, err
 }
 
-func readWorkflow(path string) (r readWorkflowFile, err error) {
-	st, err := os.Stat(path)
+func readWorkflow(name string) (r readWorkflowFile, err error) {
+	st, err := os.Stat(name)
 	if err != nil {
-		return r, unreadable(path, err)
+		return r, unreadable(name, err)
 	}
-	file := path
+	file := name
 	if st.IsDir() {
-		file = filepath.Join(path, workflow.FileName)
+		file = filepath.Join(name, workflow.FileName)
 	}
 	data, err := readFile(file, workflow.MaxPack)
 	if err != nil {
 		return r, unreadable(file, err)
 	}
 	if bytes.HasPrefix(data, []byte("PK\x03\x04")) || strings.EqualFold(filepath.Ext(file), ".zip") {
-		return unpackWorkflow(path, data)
+		return unpackWorkflow(name, data)
 	}
 	if r.w, r.doc, err = parseWorkflow(file, data); err != nil {
 		return readWorkflowFile{}, err
@@ -68,8 +71,32 @@ func readWorkflow(path string) (r readWorkflowFile, err error) {
 		return readWorkflowFile{}, unreadable(file, err)
 	}
 	defer root.Close() //nolint:errcheck // nothing was written
+	if err := r.filesAreThere(root.FS()); err != nil {
+		return readWorkflowFile{}, err
+	}
 	r.pack, err = workflow.Collect(root.FS(), filepath.Base(file), r.w)
 	return r, err
+}
+
+// filesAreThere looks for what the workflow names beside its file, each mistake with
+// its place.
+func (r *readWorkflowFile) filesAreThere(dir fs.FS) error {
+	look := func(at, name, what string) {
+		if name == "" {
+			return
+		}
+		if _, err := fs.Stat(dir, path.Clean(name)); errors.Is(err, fs.ErrNotExist) {
+			r.doc.Add(at, "there is no "+what+" '"+tenon.Visible(name)+"'", "names are relative to the folder of the workflow's file")
+		}
+	}
+	for i, s := range r.w.Steps {
+		if at := "steps[" + strconv.Itoa(i) + "].table."; s.Table != nil {
+			look(at+"csv", s.Table.CSV, "file")
+			look(at+"arrow", s.Table.Arrow, "file")
+		}
+	}
+	look("data", r.w.Data, "folder")
+	return r.doc.Err()
 }
 
 // UnpackWorkflow reads the bytes of a pack, called name in errors.

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -127,7 +128,10 @@ func WriteCSV(ctx context.Context, path string, data []byte, types map[string]st
 		return invalid("the CSV has no header line: %w", err)
 	}
 	m := &maker{types: types, at: map[string]int{}, guess: true}
-	for _, name := range slices.Clone(header) {
+	for i, name := range slices.Clone(header) {
+		if !utf8.ValidString(name) {
+			return notUTF8(r, i, "")
+		}
 		name = strings.Clone(strings.TrimSpace(name))
 		if _, twice := m.at[name]; twice || name == "" {
 			return invalid("the CSV's header has an empty name, or '%s' twice", tenon.Visible(name))
@@ -151,6 +155,9 @@ func WriteCSV(ctx context.Context, path string, data []byte, types map[string]st
 			return tenon.Errorf(tenon.CodeTooLarge, "a CSV file has at most %d rows", maxMadeRows)
 		}
 		for i, v := range record {
+			if !utf8.ValidString(v) {
+				return notUTF8(r, i, m.names[i])
+			}
 			var cell any
 			if v != "" {
 				cell = strings.Clone(v)
@@ -158,6 +165,16 @@ func WriteCSV(ctx context.Context, path string, data []byte, types map[string]st
 			m.cells[i] = append(m.cells[i], cell)
 		}
 	}
+}
+
+// notUTF8 says which field of the record that was read last cannot be a text.
+func notUTF8(r *csv.Reader, field int, name string) error {
+	line, column := r.FieldPos(field)
+	where := fmt.Sprintf("line %d, column %d", line, column)
+	if name != "" {
+		where += " ('" + tenon.Visible(name) + "')"
+	}
+	return invalid("%s: not UTF-8; save the file as UTF-8", where)
 }
 
 // maker collects the columns of a table.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/workflow"
 )
 
 func newRunsSteer(a *app) *cobra.Command {
@@ -85,6 +86,8 @@ func afterEnd(run tenon.Run) string {
 	switch {
 	case run.State == tenon.RunFailed:
 		return "tenon runs resume " + run.ID + " takes it up again"
+	case run.Core == workflow.Version:
+		return "it was a workflow; tenon workflows run runs it anew"
 	case run.Session == "":
 		return "it was a single tool call; tenon tools call makes another"
 	}
