@@ -164,6 +164,8 @@ func TestSelectTypes(t *testing.T) {
 		{"duration", arrow.FixedWidthTypes.Duration_s, `["5s"]`, `["5s"]`, "", "v = 5", "[0]"},
 		{"list", arrow.ListOf(arrow.PrimitiveTypes.Int64), `[[1,9007199254740993],null]`, `["[1,9007199254740993]",null]`, "utf8", "json_extract(v, '$[1]') = 9007199254740993", "[0]"},
 		{"struct", arrow.StructOf(col("a", arrow.PrimitiveTypes.Int64)), `[{"a":1},{"a":null}]`, `["{\"a\":1}","{\"a\":null}"]`, "utf8", "v ->> 'a' = 1", "[0]"},
+		{"runs of integers", arrow.RunEndEncodedOf(arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64), `[5,5,null,7]`, "", "int64", "v = 5", "[0,1]"},
+		{"runs of texts", arrow.RunEndEncodedOf(arrow.PrimitiveTypes.Int16, arrow.BinaryTypes.String), `["a","b","b"]`, "", "utf8", "v = 'b'", "[1,2]"},
 		{"null", arrow.Null, `[null]`, "", "utf8", "v IS NULL", "[0]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -58,7 +58,11 @@ func newSource(name string, r *Reader, rowIDs bool) (*source, error) {
 		add(&sourceColumn{name: RowID, field: arrow.Field{Name: RowID, Type: arrow.BinaryTypes.String}, rowID: true})
 	}
 	for _, c := range r.columns {
-		add(&sourceColumn{name: c.Name, field: r.schema.Field(c.at), column: c})
+		f := r.schema.Field(c.at)
+		if t, ok := f.Type.(*arrow.RunEndEncodedType); ok { // how values are stored is nothing to SQL
+			f.Type = t.Encoded()
+		}
+		add(&sourceColumn{name: c.Name, field: f, column: c})
 	}
 	switch {
 	case len(s.columns) == 0:
@@ -212,6 +216,10 @@ func (s *source) structured(r *record, c *sourceColumn, rec arrow.RecordBatch, i
 
 // encoder returns what writes the cells of a batch's column.
 func (c *sourceColumn) encoder(a arrow.Array, r *record) func(i int) error {
+	if runs, ok := a.(*array.RunEndEncoded); ok {
+		put := c.encoder(runs.Values(), r)
+		return func(i int) error { return put(runs.GetPhysicalIndex(i)) }
+	}
 	put := c.putter(a, r)
 	return func(i int) error {
 		if a.IsNull(i) {
