@@ -102,17 +102,6 @@ func (s *Snapshot) write() {
 	})
 }
 
-// Filter returns the snapshot cut down to the exposed names that the globs let
-// through. An empty include takes all.
-func (s *Snapshot) Filter(include, exclude []string) *Snapshot {
-	if len(exclude) == 0 && (len(include) == 0 || slices.Contains(include, "*")) {
-		return s
-	}
-	return s.Only(func(t *tenon.Tool) bool {
-		return (len(include) == 0 || Match(include, t.Name)) && !Match(exclude, t.Name)
-	})
-}
-
 // Match reports whether one of the globs lets a name through.
 func Match(globs []string, name string) bool {
 	return slices.ContainsFunc(globs, func(g string) bool { return glob(g, name) })

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -96,31 +95,21 @@ func (h *Host) openAgents() {
 // globs and its groups say, the handoffs that it may make and no others, and never
 // itself.
 func visible(s *catalog.Snapshot, name string, a agent.Config) *catalog.Snapshot {
-	include, exclude := a.Tools.Include, slices.Clone(a.Tools.Exclude)
-	for _, t := range s.Tools() {
+	include := a.Tools.Include
+	return s.Only(func(t *tenon.Tool) bool {
 		to, handoff := strings.CutPrefix(t.Remote, handoffPrefix)
 		switch {
+		case catalog.Match(a.Tools.Exclude, t.Name):
+			return false
 		case isOwn(t.Server):
-			if len(include) > 0 {
-				include = append(slices.Clip(include), literal(t.Name))
-			}
-		case t.Server == handoffServer && handoff && slices.Contains(a.Handoffs, to):
-			if len(include) > 0 {
-				include = append(slices.Clip(include), literal(t.Name))
-			}
-		case t.Server != handoffServer && !catalog.InGroups(t, a.Groups), t.Server == handoffServer, t.Server == catalog.AgentServer && t.Remote == name:
-			exclude = append(exclude, literal(t.Name))
+			return true
+		case t.Server == handoffServer:
+			return handoff && slices.Contains(a.Handoffs, to)
+		case !catalog.InGroups(t, a.Groups), t.Server == catalog.AgentServer && t.Remote == name:
+			return false
 		}
-	}
-	return s.Filter(include, exclude)
-}
-
-// literal is the glob that a name alone matches.
-func literal(name string) string {
-	if ok, err := path.Match(name, name); ok && err == nil {
-		return name
-	}
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(name)
+		return len(include) == 0 || catalog.Match(include, t.Name)
+	})
 }
 
 // message is what an agent is asked by another one.

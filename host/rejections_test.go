@@ -399,3 +399,30 @@ func withOptions(tools map[string]catalog.Tool, remote, options string) map[stri
 	tools[remote] = catalog.Tool{Server: "x", RemoteName: remote, ProviderOptions: o}
 	return tools
 }
+
+// TestRefusedToolThatHasToBeFound: a tool that a model has to find is put into its provider's
+// form when it was found, not for each run that begins.
+func TestRefusedToolThatHasToBeFound(t *testing.T) {
+	r := &refuser{wire: "anthropic"}
+	s := httptest.NewServer(r)
+	defer s.Close()
+	few := 1
+	cfg := &config.Config{ToolSearch: catalog.Search{Threshold: &few}, Models: map[string]model.Config{"m": {Provider: "anthropic", Model: "m", BaseURL: s.URL, APIKey: tenon.NewSecret("k")}}}
+	tools := fixed{{Remote: "refused", Input: json.RawMessage(`{"type":"object","properties":{"a b":{"type":"string"}}}`)}, {Remote: "taken", Input: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}}}`)}}
+	var log bytes.Buffer
+	h, err := host.Open(t.Context(), host.Config{Config: cfg, Home: t.TempDir(), Toolsets: map[string]tenon.Toolset{"x": tools},
+		Logger: slog.New(slog.NewTextHandler(&log, nil)), LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if report, _ := ask(t, h, host.Question{Text: "q"}); report.Answer != "fine" || len(r.refused) > 0 {
+		t.Fatalf("%s %v, refused: %q", report.State, report.Error, r.refused)
+	}
+	if len(r.tools) != 1 || r.tools[0].name != "find_tools" {
+		t.Errorf("sent: %+v", r.tools)
+	}
+	if got := log.String(); !strings.Contains(got, "MCP orchestration enabled: 2 tools available") || strings.Contains(got, "a tool is not offered") {
+		t.Error(got)
+	}
+}
