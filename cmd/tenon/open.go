@@ -27,6 +27,7 @@ import (
 // opening says what a verb needs of the host.
 type opening struct {
 	adhoc   *adhoc         // servers of the command line
+	servers []string       // those whose tools are listed; none: all
 	loaded  *config.Config // a configuration that is there already
 	live    bool           // servers are asked for their tools, whatever is known of them
 	reads   bool           // nothing is written into the store, although connect is set

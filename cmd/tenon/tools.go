@@ -42,18 +42,20 @@ func newToolsList(a *app) *cobra.Command {
 	s := &adhoc{}
 	var excluded, tokens, simple bool
 	var from, column string
+	var only []string
 	out := &tableOut{}
 	cmd := &cobra.Command{
-		Use:   "list [--excluded | --tokens] [--table TABLE] [--out FILE] [--url URL | -- COMMAND ARGS...]",
+		Use:   "list [--excluded | --tokens] [--server SERVER] [--table TABLE] [--out FILE] [--url URL | -- COMMAND ARGS...]",
 		Short: "List the tools that an agent would see",
 		Long: "Lists tools under the names that a model sees, with the server, what the server says a tool does, and its\n" +
 			"description. --excluded lists those that are left out as well, with the reason, and what was changed about the\n" +
 			"others. --tokens shows what each tool costs in a model's context (estimated), and the sum. With --quiet nothing\n" +
-			"is printed: status 0 says that there are tools, 1 that there are none.\n\n" +
+			"is printed: status 0 says that there are tools, 1 that there are none. --server lists the tools of that server\n" +
+			"alone, under the names that they have without the others, and starts no other.\n\n" +
 			"--out writes the tools as an Arrow table, one row a tool: what tenon tables, tools call --table and KNIME read. It\n" +
 			"names servers and secrets and holds neither passwords nor variables. --table lists the tools of such a table and\n" +
 			"contacts nobody.\n\n" + adhocHelp,
-		Example: "  tenon tools list\n  tenon tools list --excluded\n  tenon tools list -- npx -y @modelcontextprotocol/server-everything\n" +
+		Example: "  tenon tools list\n  tenon tools list --excluded\n  tenon tools list --server files\n  tenon tools list -- npx -y @modelcontextprotocol/server-everything\n" +
 			"  tenon tools list --url https://mcp.example.com/mcp --header \"Authorization: Bearer $TOKEN\"\n" +
 			"  tenon tools list --out tools.arrow\n  tenon tools list --table tools.arrow",
 		Args: args(0, 0, ""),
@@ -62,7 +64,7 @@ func newToolsList(a *app) *cobra.Command {
 				return err
 			}
 			switch {
-			case from != "" && (s.given() || out.out != "" || excluded || tokens || simple):
+			case from != "" && (s.given() || out.out != "" || excluded || tokens || simple || len(only) > 0):
 				return usage(cmd, "--table lists a table as it is; it goes with --tool-column alone")
 			case from != "":
 				return a.listTable(cmd.Context(), from, column)
@@ -72,9 +74,11 @@ func newToolsList(a *app) *cobra.Command {
 				return usage(cmd, "--layout and --compress need --out")
 			case out.out != "" && (excluded || tokens):
 				return usage(cmd, "--out goes with neither --excluded nor --tokens")
+			case s.given() && len(only) > 0:
+				return usage(cmd, "--server names a server of the configuration; it does not go with one of the command line")
 			}
 			if a.remote != "" {
-				if s.given() || out.out != "" || excluded || simple {
+				if s.given() || out.out != "" || excluded || simple || len(only) > 0 {
 					return usage(cmd, "--remote lists the tools of the other tenon; it goes with --tokens alone")
 				}
 				return a.listFar(cmd.Context(), tokens)
@@ -82,7 +86,7 @@ func newToolsList(a *app) *cobra.Command {
 			if err := table.CheckLayout(table.Layout(cmp.Or(out.layout, string(table.Seed9)))); err != nil {
 				return err // before anything is started
 			}
-			h, snapshot, err := a.openTools(cmd.Context(), opening{adhoc: s, connect: true, live: true, set: func(c *config.Config) {
+			h, snapshot, err := a.openTools(cmd.Context(), opening{adhoc: s, servers: only, connect: true, live: true, set: func(c *config.Config) {
 				for name, entry := range c.Servers {
 					if simple {
 						entry.Schema.Types = catalog.TypesSimple
@@ -116,6 +120,7 @@ func newToolsList(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&excluded, "excluded", false, "also what is left out and why, and what was changed")
 	cmd.Flags().BoolVar(&tokens, "tokens", false, "what each tool costs in tokens, estimated")
 	cmd.Flags().BoolVar(&simple, "simple-types", false, "only parameters that are texts and numbers; tools that need others are left out")
+	cmd.Flags().StringArrayVar(&only, "server", nil, "only the tools of this `SERVER`; may be repeated")
 	cmd.Flags().StringVar(&from, "table", "", "list the tools of this `TABLE`; - is stdin")
 	cmd.Flags().StringVar(&column, "tool-column", "", "`COLUMN` of the table that holds the tools (default: the last one that does)")
 	out.flags(cmd, true)
@@ -191,16 +196,17 @@ func (a *app) openTools(ctx context.Context, o opening) (h *host.Host, snapshot 
 	if h, err = a.open(ctx, o); err != nil {
 		return nil, nil, err
 	}
-	if snapshot, err = a.tools(ctx, h, o.adhoc); err != nil {
+	if snapshot, err = a.tools(ctx, h, o.adhoc, o.servers...); err != nil {
 		closing(h, &err)
 	}
 	return h, snapshot, err
 }
 
 // tools returns what the servers offer. Servers that cannot be reached are told
-// of; where there is no tool at all because of that, it is an error.
-func (a *app) tools(ctx context.Context, h *host.Host, s *adhoc) (*catalog.Snapshot, error) {
-	snapshot, problems, err := h.Tools(ctx)
+// of; where there is no tool at all because of that, it is an error. Names, if given,
+// are the servers to ask.
+func (a *app) tools(ctx context.Context, h *host.Host, s *adhoc, names ...string) (*catalog.Snapshot, error) {
+	snapshot, problems, err := h.Tools(ctx, names...)
 	if err != nil {
 		return nil, err
 	}
