@@ -27,13 +27,14 @@ func newWorkflows(a *app) *cobra.Command {
 
 const workflowHelp = "A workflow is a YAML file, a folder with a workflow.yaml, or a packed workflow (a zip). docs/reference/workflow.md\ntells of its keys."
 
-// findWorkflow reads a workflow by its path, or by the name of a tool of kind workflow.
+// findWorkflow reads a workflow by its path, or by the name of a tool of kind workflow. Its
+// queries are checked, too: one that is wrong should not show after steps that did something.
 func (a *app) findWorkflow(ctx context.Context, ref string) (host.Workflow, error) {
 	path, err := a.workflowPath(ctx, ref)
 	if err != nil {
 		return host.Workflow{}, err
 	}
-	w, pack, err := config.ReadWorkflow(path)
+	w, pack, err := config.ValidateWorkflow(path)
 	return host.Workflow{Workflow: w, Pack: pack}, err
 }
 
@@ -196,7 +197,11 @@ func newWorkflowsGraph(a *app) *cobra.Command {
 		Example: "  tenon workflows graph report.yaml\n  tenon workflows graph report.yaml --svg --out report.svg",
 		Args:    args(1, 1, "the workflow"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			w, err := a.findWorkflow(cmd.Context(), args[0])
+			path, err := a.workflowPath(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			w, _, err := config.ReadWorkflow(path)
 			if err != nil {
 				return err
 			}
