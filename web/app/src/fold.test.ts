@@ -70,6 +70,9 @@ test("a call whose outcome is not known, a retry, a denial, a run that is stoppe
   expect((retried.items[1] as Call).status).toBe("proposed");
   const denied = apply(applyAll(emptyView(), all.slice(0, 5)), event("decision", "1.0", { verdict: "deny", by: "ann", reason: "no" }));
   expect(denied.items[1]).toMatchObject({ status: "denied", reason: "no" });
+  const limited = apply(applyAll(emptyView(), [...all.slice(0, 4), event("decided", "1.0", { verdict: "allow", by: "policy", server: "demo", remote_name: "counter", arguments: { a: 1 } })]),
+    event("model", "2", { message: { parts: [] } }));
+  expect(limited.items[1]).toMatchObject({ status: "denied", reason: expect.stringMatching(/^not run: a limit was reached/) });
   const stopped = apply(applyAll(emptyView(), all), event("done", "", { state: "cancelled", stop_reason: "cancelled" }));
   expect(stopped).toMatchObject({ state: "cancelled" });
   expect((stopped.items[1] as Call).status).toBe("stopped");

@@ -157,6 +157,8 @@ function fold(v: View, e: RunEvent): void {
       const thinking = parts.filter((p) => p.type === "thinking").map((p) => p.text).join("");
       v.turns++;
       use(v, d);
+      // A call that the core has settled itself, and told the model so, has no event.
+      v.items = v.items.map((i) => (i.kind === "call" && i.status === "proposed" ? { ...i, status: "denied", reason: passedOver, ended: at(e) } : i));
       v.items.push({ kind: "text", step, seq: e.seq, text, thinking, live: false, model: d.model, usage: d.usage, cost: d.cost });
       return;
     }
@@ -292,6 +294,8 @@ function fold(v: View, e: RunEvent): void {
       return;
   }
 }
+
+const passedOver = "not run: a limit was reached, or the answer that asked for it was cut off";
 
 function use(v: View, d: { usage?: Usage; cost?: number | null }): void {
   if (d.usage) {
