@@ -71,7 +71,7 @@ func names(req *tenon.Request) (list []string) {
 // TestSubAgent asks another agent, whose run is one of its own and whose use is the
 // caller's.
 func TestSubAgent(t *testing.T) {
-	seen := map[string][]string{}
+	seen, followed := map[string][]string{}, make(chan struct{})
 	h := team(t, t.TempDir(), &shop{}, func(name string, req *tenon.Request) *tenon.Response {
 		seen[name] = names(req)
 		last := lastText(req)
@@ -79,11 +79,28 @@ func TestSubAgent(t *testing.T) {
 		case name == "lead" && last == "How much is tea?":
 			return calls(`research {"message":"Find the price of tea."}`)
 		case name == "researcher" && last == "Find the price of tea.":
+			<-followed // what is passed on live reaches only who is there
 			return calls(`price {"thing":"tea"}`)
 		}
 		return says(name + ": " + last)
 	})
-	r, events := ask(t, h, host.Question{Text: "How much is tea?", Agent: "lead"})
+	run, _, err := h.Start(t.Context(), host.Question{Text: "How much is tea?", Agent: "lead"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []tenon.Event
+	for e, err := range h.Events(t.Context(), run.ID, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if events = append(events, e); len(events) == 1 {
+			close(followed)
+		}
+	}
+	r, err := h.Report(t.Context(), run.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if r.Answer != "lead: researcher: 3 EUR" {
 		t.Fatalf("answer %q (%v)", r.Answer, r.Error)
 	}
