@@ -189,7 +189,8 @@ func (s *State) applyCall(e tenon.Event) error {
 	if e.Kind == tenon.EventStarted && c.decision.delegates() {
 		c.allowance = s.share() // as the command had it
 	}
-	if err := c.apply(e); err != nil {
+	var o Outcome // of a result
+	if err := c.apply(e, &o); err != nil {
 		return err
 	}
 	switch e.Kind {
@@ -199,7 +200,7 @@ func (s *State) applyCall(e tenon.Event) error {
 		s.cost += c.decision.Cost
 	case EventResult:
 		s.cost += c.cost()
-		s.ended1(c, e)
+		s.ended1(c, &o)
 	case EventHandoff:
 		if err := s.applyHandoff(c, e); err != nil {
 			return err
@@ -237,7 +238,8 @@ func (s *State) settleTurn() {
 	s.takeOver()
 }
 
-func (c *call) apply(e tenon.Event) error {
+// apply takes an event of the call. That of a result is read into o.
+func (c *call) apply(e tenon.Event, o *Outcome) error {
 	switch e.Kind {
 	case EventDecided:
 		if err := decode(e, &c.decision); err != nil {
@@ -325,8 +327,7 @@ func (c *call) apply(e tenon.Event) error {
 		c.input.State, c.status = c.asked.State, ready // the state goes back as it came
 		c.input.Responses = merge(c.answered, c.input.Responses)
 	case EventResult:
-		var o Outcome
-		if err := decode(e, &o); err != nil {
+		if err := decode(e, o); err != nil {
 			return err
 		}
 		if o.Result == nil {

@@ -77,7 +77,7 @@ func (c *CallStep) Apply(e tenon.Event) error {
 	if c.call.status == settled {
 		return outOfPlace(e)
 	}
-	if err := c.call.apply(e); err != nil {
+	if err := c.call.apply(e, &c.outcome); err != nil {
 		return err
 	}
 	if e.Kind == EventDecided && c.call.status != settled {
@@ -92,12 +92,6 @@ func (c *CallStep) Apply(e tenon.Event) error {
 	c.unknown = e.Kind == tenon.EventUnknown
 	if c.failed = c.reason(e); e.Kind != EventResult {
 		return nil
-	}
-	if err := decode(e, &c.outcome); err != nil {
-		return err
-	}
-	if c.outcome.Result == nil {
-		c.outcome.Result = &tenon.Result{}
 	}
 	if s := c.outcome.Spent; s != nil {
 		c.used.Usage.Add(&s.Usage)

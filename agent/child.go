@@ -183,11 +183,7 @@ func (s *State) HandedOver() string { return s.handedTo }
 
 // ended1 takes what the result of a call means for the run: what an agent used that
 // was called, and that there is something to be read piece by piece.
-func (s *State) ended1(c *call, e tenon.Event) {
-	var o Outcome
-	if decode(e, &o) != nil { // call.apply has read it already
-		return
-	}
+func (s *State) ended1(c *call, o *Outcome) {
 	if o.Spent != nil {
 		s.usage.Add(&o.Spent.Usage)
 		s.cost += o.Spent.Cost
@@ -195,5 +191,5 @@ func (s *State) ended1(c *call, e tenon.Event) {
 	}
 	s.artifacts = s.artifacts || o.Whole != nil
 	s.addFound(o.Found)
-	s.keepData(c, &o)
+	s.keepData(c, o)
 }
