@@ -97,19 +97,9 @@ func (o object) raw() json.RawMessage {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(append(appendKey(b, m.key), ':'), m.value...)
+		b = append(append(rawjson.AppendString(b, m.key), ':'), m.value...)
 	}
 	return append(b, '}')
-}
-
-// appendKey writes a key as encode does, which nearly all keys are not in need of.
-func appendKey(b []byte, key string) []byte {
-	for i := range len(key) {
-		if c := key[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return append(b, encode(key)...)
-		}
-	}
-	return append(append(append(b, '"'), key...), '"')
 }
 
 func (o object) keys() []string {
