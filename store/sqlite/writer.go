@@ -57,7 +57,7 @@ func (s *Store) submit(ctx context.Context, do func(*writer) error) error {
 	}
 	o, _ := s.pool.Get().(*op)
 	if o == nil {
-		o = newOp(do)
+		o = newOp(nil)
 	}
 	o.do = do
 	o.state.Store(opWaiting)
