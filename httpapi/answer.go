@@ -146,15 +146,32 @@ func (c *call) limit() (int, error) { return c.number("limit", pageSize, 1, maxP
 
 // number reads a number of the query.
 func (c *call) number(key string, otherwise, least, most int) (int, error) {
-	text := c.req.URL.Query().Get(key)
-	if text == "" {
+	q := c.req.URL.Query()
+	if !q.Has(key) {
 		return otherwise, nil
 	}
+	text := q.Get(key)
 	n, err := strconv.Atoi(text)
 	if err != nil || n < least || n > most {
 		return 0, tenon.Errorf(tenon.CodeInvalid, "%s must be a number from %d to %d, not '%s'", key, least, most, text)
 	}
 	return n, nil
+}
+
+// flag reads a parameter of the query that is true or false, and false when it is absent. What is
+// neither is refused: who writes dry_run=yes must not see it done.
+func (c *call) flag(key string) (bool, error) {
+	text, err := c.oneOf(key, "true", "false")
+	return text == "true", err
+}
+
+// oneOf reads a parameter of the query that has one of some values, and gives "" when it is absent.
+func (c *call) oneOf(key string, values ...string) (string, error) {
+	q := c.req.URL.Query()
+	if text := q.Get(key); q.Has(key) && !slices.Contains(values, text) {
+		return "", tenon.Errorf(tenon.CodeInvalid, "%s must be one of %s, not '%s'", key, strings.Join(values, ", "), tenon.Visible(text))
+	}
+	return q.Get(key), nil
 }
 
 // paged cuts what was read one item past the page.

@@ -223,7 +223,11 @@ func (c *call) deleteConfigServer() error {
 	if err := c.decode(&struct{}{}, true); err != nil {
 		return err
 	}
-	return c.edit(config.Change{Section: "servers", Name: c.req.PathValue("name")}, c.req.URL.Query().Get("dry_run") == "true")
+	dry, err := c.flag("dry_run")
+	if err != nil {
+		return err
+	}
+	return c.edit(config.Change{Section: "servers", Name: c.req.PathValue("name")}, dry)
 }
 
 // edit plans a change of the project's file and makes it, unless it is only planned.

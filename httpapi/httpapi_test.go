@@ -143,6 +143,11 @@ func TestRequestsThatCannotBe(t *testing.T) {
 		"no run to steer":   {"POST", "/api/v1/runs/run_none/steer", js, `{"text":"x"}`, 404, "not_found", "run_none"},
 		"no message":        {"POST", "/api/v1/runs/run_none/steer", js, `{"text":" "}`, 400, "invalid", "empty"},
 		"no run's events":   {"GET", "/api/v1/runs/run_none/events", "", "", 404, "not_found", "run_none"},
+		"no such state":     {"GET", "/api/v1/runs?state=done", "", "", 400, "invalid", "state must be one of working, input_required, completed, failed, cancelled, not 'done'"},
+		"an empty state":    {"GET", "/api/v1/runs?state=", "", "", 400, "invalid", "state must be one of"},
+		"an empty limit":    {"GET", "/api/v1/runs?limit=", "", "", 400, "invalid", "limit must be a number"},
+		"a dry run or not":  {"DELETE", "/api/v1/config/servers/t?dry_run=yes", "", "", 400, "invalid", "dry_run must be one of true, false, not 'yes'"},
+		"no flag":           {"GET", "/api/v1/models?probe=1", "", "", 400, "invalid", "probe must be one of true, false, not '1'"},
 		"no number":         {"GET", "/api/v1/runs/run_none/events?after=x", "", "", 400, "invalid", "'x'"},
 	}
 	for name, tt := range tests {

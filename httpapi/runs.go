@@ -3,7 +3,6 @@ package httpapi
 import (
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -155,7 +154,7 @@ func (c *call) ask(key string, q host.Question) (run tenon.Run, problems []host.
 }
 
 // runStates are all there are.
-var runStates = []tenon.RunState{tenon.RunWorking, tenon.RunInputRequired, tenon.RunCompleted, tenon.RunFailed, tenon.RunCancelled}
+var runStates = []string{string(tenon.RunWorking), string(tenon.RunInputRequired), string(tenon.RunCompleted), string(tenon.RunFailed), string(tenon.RunCancelled)}
 
 // runs lists the caller's runs, newest first.
 func (c *call) runs() error {
@@ -163,12 +162,13 @@ func (c *call) runs() error {
 	if err != nil {
 		return err
 	}
-	q := c.req.URL.Query()
-	f := engine.Filter{Principal: c.seen(), Session: q.Get("session"), State: tenon.RunState(q.Get("state")), Caller: q.Get("caller"), Prefix: q.Get("prefix"),
-		Top: q.Get("caller") == "" && !strings.Contains(q.Get("prefix"), "/"), Before: q.Get("cursor"), Limit: limit + 1}
-	if f.State != "" && !slices.Contains(runStates, f.State) {
-		return tenon.Errorf(tenon.CodeInvalid, "state must be one of %v, not '%s'", runStates, f.State)
+	state, err := c.oneOf("state", runStates...)
+	if err != nil {
+		return err
 	}
+	q := c.req.URL.Query()
+	f := engine.Filter{Principal: c.seen(), Session: q.Get("session"), State: tenon.RunState(state), Caller: q.Get("caller"), Prefix: q.Get("prefix"),
+		Top: q.Get("caller") == "" && !strings.Contains(q.Get("prefix"), "/"), Before: q.Get("cursor"), Limit: limit + 1}
 	if f.Before != "" && !strings.HasPrefix(f.Before, "run_") {
 		return tenon.Errorf(tenon.CodeInvalid, "cursor must be the next_cursor of the page before, not '%s'", tenon.Visible(f.Before))
 	}

@@ -160,12 +160,16 @@ func (c *call) calls() error {
 
 // export sends a session as one file: JSON, or Markdown with ?format=markdown.
 func (c *call) export() error {
+	format, err := c.oneOf("format", "json", "markdown")
+	if err != nil {
+		return err
+	}
 	s, err := c.mySessionOfPath()
 	if err != nil {
 		return err
 	}
 	var b bytes.Buffer
-	switch format := c.req.URL.Query().Get("format"); format {
+	switch format {
 	case "", "json":
 		c.w.Header().Set("Content-Disposition", `attachment; filename="`+s.ID+`.json"`)
 		if err = c.h.Export(c.ctx(), &b, s.ID); err == nil {
@@ -176,8 +180,6 @@ func (c *call) export() error {
 		if err = c.h.ExportMarkdown(c.ctx(), &b, s.ID); err == nil {
 			c.sendBytes(http.StatusOK, "text/markdown; charset=utf-8", b.Bytes())
 		}
-	default:
-		return tenon.Errorf(tenon.CodeInvalid, "format must be json or markdown, not '%s'", format)
 	}
 	if err != nil {
 		c.w.Header().Del("Content-Disposition")

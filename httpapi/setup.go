@@ -92,7 +92,11 @@ type ModelEntry struct {
 }
 
 func (c *call) models() error {
-	list, err := c.h.Models(c.ctx(), c.req.URL.Query().Get("probe") == "true")
+	probe, err := c.flag("probe")
+	if err != nil {
+		return err
+	}
+	list, err := c.h.Models(c.ctx(), probe)
 	if err != nil {
 		return err
 	}
@@ -145,14 +149,17 @@ func (c *call) config() error {
 
 // stats counts by what the path names. The owner sees everybody's, others their own.
 func (c *call) stats() error {
-	q := host.StatsQuery{By: c.req.PathValue("by"), Per: c.req.URL.Query().Get("per"), Principal: c.caller.Principal}
+	per, err := c.oneOf("per", host.PerHour, host.PerDay)
+	if err != nil {
+		return err
+	}
+	q := host.StatsQuery{By: c.req.PathValue("by"), Per: per, Principal: c.caller.Principal}
 	if c.caller.Owner {
 		q.Principal = ""
 	}
 	if !slices.Contains(host.StatsBy(), q.By) {
 		return tenon.Errorf(tenon.CodeNotFound, "nothing is counted by '%s'; values: %s", q.By, strings.Join(host.StatsBy(), ", "))
 	}
-	var err error
 	if q.Since, err = config.ParseSince(c.req.URL.Query().Get("since"), time.Now()); err != nil {
 		return err
 	}

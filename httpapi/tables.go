@@ -70,8 +70,12 @@ func (c *call) page() (host.PageOptions, error) {
 	if err != nil {
 		return host.PageOptions{}, err
 	}
-	q := c.req.URL.Query()
-	return host.PageOptions{Skip: int64(skip), Limit: int64(limit), Whole: q.Get("whole") == "true", Count: q.Get("count") == "true"}, nil
+	whole, err := c.flag("whole")
+	if err != nil {
+		return host.PageOptions{}, err
+	}
+	count, err := c.flag("count")
+	return host.PageOptions{Skip: int64(skip), Limit: int64(limit), Whole: whole, Count: count}, err
 }
 
 // runTables lists the tables of a run.
@@ -95,7 +99,11 @@ func (c *call) runTable() error {
 		return err
 	}
 	digest := c.req.PathValue("table")
-	if c.req.URL.Query().Get("download") == "true" {
+	download, err := c.flag("download")
+	if err != nil {
+		return err
+	}
+	if download {
 		b, err := c.h.RunTableBytes(c.ctx(), run.ID, digest)
 		if err != nil {
 			return err
