@@ -78,7 +78,7 @@ type Server struct {
 	status Status
 	conn   *link // nil while there is none
 	dialed chan struct{}
-	dialer error // how the last connect ended
+	dialer error // why there is no connection: how the last connect ended, or how it was lost; nil while there is one
 	tools  []tenon.Tool
 	listed bool
 	// changes counts how often the server said that its tools changed, so that a
@@ -302,7 +302,34 @@ func (s *Server) Call(ctx context.Context, c tenon.Call) (r *tenon.Result, err e
 // when it is used no more. Any number of callers share one attempt, which has its
 // own deadline and goes on when a caller gives up; what is what the caller wants.
 func (s *Server) connect(ctx context.Context, what string) (*link, error) {
-	s.mu.Lock()
+	for {
+		s.mu.Lock()
+		c, dialed, err := s.current()
+		s.mu.Unlock()
+		if c != nil || err != nil {
+			return c, err
+		}
+		select {
+		case <-dialed:
+		case <-ctx.Done():
+			return nil, gaveUp(ctx, what, "the server was starting")
+		}
+		s.mu.Lock()
+		c, err = s.conn, s.dialer
+		if c != nil {
+			c.users.Add(1)
+		}
+		s.mu.Unlock()
+		if c != nil || err != nil {
+			return c, err
+		}
+		// It was made, and a person gave it up before we came: look again.
+	}
+}
+
+// current returns the connection that there is, an attempt to make one, or why there is
+// neither; the caller holds the lock.
+func (s *Server) current() (c *link, dialed <-chan struct{}, err error) {
 	if s.conn != nil {
 		if err := s.conn.Err(); err != nil {
 			s.forget(s.conn, err) // the watcher is not here yet
@@ -310,33 +337,16 @@ func (s *Server) connect(ctx context.Context, what string) (*link, error) {
 	}
 	switch {
 	case s.closed:
-		s.mu.Unlock()
-		return nil, tenon.Errorf(tenon.CodeUnreachable, "server '%s' is closed", s.name)
+		return nil, nil, tenon.Errorf(tenon.CodeUnreachable, "server '%s' is closed", s.name)
 	case s.off:
-		defer s.mu.Unlock()
-		return nil, s.isOff()
+		return nil, nil, s.isOff()
 	case s.over != nil:
-		s.mu.Unlock()
-		return nil, fmt.Errorf("%w; servers.%s.restart is never", s.over, s.name)
+		return nil, nil, fmt.Errorf("%w; servers.%s.restart is never", s.over, s.name)
 	case s.conn != nil:
-		defer s.mu.Unlock()
 		s.conn.users.Add(1)
-		return s.conn, nil
+		return s.conn, nil, nil
 	}
-	dialed := s.begin()
-	s.mu.Unlock()
-	select {
-	case <-dialed:
-	case <-ctx.Done():
-		return nil, gaveUp(ctx, what, "the server was starting")
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.conn == nil {
-		return nil, s.dialer
-	}
-	s.conn.users.Add(1)
-	return s.conn, nil
+	return nil, s.begin(), nil
 }
 
 // The phases that are not steps of package mcp's connect.

@@ -259,6 +259,53 @@ func TestRestart(t *testing.T) {
 	})
 }
 
+// TestLostAtOnce holds that whoever waited for a connection is told of its loss where
+// that was faster than they were.
+func TestLostAtOnce(t *testing.T) {
+	for range 200 {
+		s := faked(Config{Restart: RestartNever}, func(context.Context) (connection, error) {
+			c := newFake()
+			c.lose(errors.New("it ended at once"))
+			return c, nil
+		})
+		var callers sync.WaitGroup
+		for range 4 {
+			callers.Go(func() {
+				_, err := s.Call(t.Context(), tenon.Call{Tool: "add"})
+				if err != nil && (tenon.ErrorCode(err) != tenon.CodeUnreachable || !strings.Contains(err.Error(), "it ended at once")) {
+					t.Error(err)
+				}
+			})
+		}
+		callers.Wait()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestSwitchedOffAtOnce holds the same for a connection that a person gave up at that
+// moment.
+func TestSwitchedOffAtOnce(t *testing.T) {
+	for range 200 {
+		made := make(chan struct{})
+		s := faked(Config{}, func(context.Context) (connection, error) { defer close(made); return newFake(), nil })
+		var caller sync.WaitGroup
+		caller.Go(func() {
+			_, err := s.Call(t.Context(), tenon.Call{Tool: "add"})
+			if err != nil && tenon.ErrorCode(err) != tenon.CodeInvalid {
+				t.Error(err)
+			}
+		})
+		<-made
+		s.Switch(false)
+		caller.Wait()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestConnectFails holds what is kept of a failure, and that each use tries again.
 func TestConnectFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

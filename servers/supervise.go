@@ -131,6 +131,7 @@ func (s *Server) forget(c *link, cause error) {
 	s.conn = nil
 	lost := tenon.Errorf(tenon.CodeUnreachable, "the connection was lost: %w", cause)
 	err := &tenon.Error{Code: tenon.CodeUnreachable, Message: fmt.Sprintf("server '%s' %s", s.name, gone(lost)), Err: lost}
+	s.dialer = err // for those who wait for the connection, and come after its end
 	s.log.Warn("lost MCP server", "error", err)
 	s.note("error", err.Message)
 	var exit *transport.ExitError
