@@ -66,10 +66,24 @@ type Command struct {
 	Idempotent bool          // a repeat is safe
 	After      time.Duration // not before this much time has passed since the step's last event
 	Data       json.RawMessage
-	// Local is handed to an executor in the same process beside Data, so that
-	// it need not fold the journal again. It is immutable, never stored, and
-	// nil where the command came over a wire.
+	// Local is handed to an executor in the same process, so that it need neither
+	// decode Data nor fold the journal again: the core says with each kind whether
+	// Local stands beside Data, or in its place until the command goes over a wire.
+	// It is immutable, never stored, and nil where the command came over a wire.
 	Local any
+}
+
+// CommandData is what a command says: its Local, where that is a *T, else its Data
+// decoded. Errors: internal.
+func CommandData[T any](c Command) (*T, error) {
+	if v, ok := c.Local.(*T); ok {
+		return v, nil
+	}
+	v := new(T)
+	if err := json.Unmarshal(c.Data, v); err != nil {
+		return nil, Errorf(CodeInternal, "step %s: the command %s cannot be read: %w", c.Step, c.Kind, err)
+	}
+	return v, nil
 }
 
 // The kinds of command that an engine itself carries out. All other kinds go

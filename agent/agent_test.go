@@ -119,8 +119,7 @@ func TestRetryAsksTheBudgets(t *testing.T) {
 	d := newDriver(t, agent.Spec{Question: "q", Budgets: agent.Budgets{Day: agent.Budget{Tokens: 9}}}, budgeted(script(says("no")), "1"))
 	d.run()
 	d.apply(tenon.Event{Kind: tenon.EventRetry})
-	var c agent.DecideCommand
-	if cmds := d.core.Next(); len(cmds) != 1 || cmds[0].Kind != agent.CommandDecide || json.Unmarshal(cmds[0].Data, &c) != nil || c.Beyond {
+	if cmds := d.core.Next(); len(cmds) != 1 || cmds[0].Kind != agent.CommandDecide || said[agent.DecideCommand](cmds[0]).Beyond {
 		t.Errorf("wants %v", show(cmds))
 	}
 }
@@ -269,8 +268,7 @@ func TestCallEnds(t *testing.T) {
 		d.now = d.now.Add(72 * time.Hour) // a weekend of waiting is not the run's time
 		d.apply(tenon.Event{Step: "1.0", Kind: agent.EventDecision, Data: data(agent.Ruling{Verdict: tenon.Allow, By: "ann", Arguments: json.RawMessage(`{"n":2}`)})})
 		cmds := d.core.Next()
-		var c agent.ToolCommand
-		_ = json.Unmarshal(cmds[0].Data, &c)
+		c := said[agent.ToolCommand](cmds[0])
 		if string(c.Arguments) != `{"n":2}` {
 			t.Errorf("edited arguments are not the ones that are sent: %s", c.Arguments)
 		}
@@ -400,11 +398,10 @@ func TestTimeLimit(t *testing.T) {
 }
 
 func TestGrantForTheSession(t *testing.T) {
-	var last agent.DecideCommand
+	var last *agent.DecideCommand
 	do := func(c tenon.Command) []tenon.Event {
 		if c.Kind == agent.CommandDecide {
-			last = agent.DecideCommand{}
-			_ = json.Unmarshal(c.Data, &last)
+			last = said[agent.DecideCommand](c)
 			if last.GrantFor("s", last.Call.Name) == "" {
 				return decided(c, tenon.Ask, false)
 			}
@@ -425,8 +422,7 @@ func TestGrantForTheSession(t *testing.T) {
 	next := agent.New(agent.Spec{Question: "again"}, d.core)
 	_ = next.Apply(tenon.Event{Kind: tenon.EventRun})
 	_ = next.Apply(answer("1", "", "pay")[0])
-	var c agent.DecideCommand
-	_ = json.Unmarshal(next.Next()[0].Data, &c)
+	c := said[agent.DecideCommand](next.Next()[0])
 	if c.GrantFor("s", "pay") == "" {
 		t.Error("the next run of the session asks again")
 	}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"time"
 
@@ -181,8 +182,8 @@ func (c *CallStep) Next(x CallContext) []tenon.Command {
 	case call.status == running:
 		return call.waits()
 	case call.status == proposed:
-		return one(tenon.Command{Step: call.step, Kind: CommandDecide, Idempotent: true, Data: mustJSON(DecideCommand{
-			Call: *call.tool, View: View{Tools: x.Tools}, Grant: x.Grant, Grants: x.Grants, Tool: x.Tool, Propose: true})})
+		return one(tenon.Command{Step: call.step, Kind: CommandDecide, Idempotent: true, Local: &DecideCommand{
+			Call: *call.tool, View: View{Tools: x.Tools}, Grant: x.Grant, Grants: maps.Clone(x.Grants), Tool: x.Tool, Propose: true}})
 	case call.status == ready && call.needsTurn():
 		return one(call.admission())
 	case call.status == ready && call.decision.delegates():

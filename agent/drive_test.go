@@ -71,12 +71,11 @@ func (d *driver) check() {
 func show(cmds []tenon.Command) []string {
 	var list []string
 	for _, c := range cmds {
-		s := fmt.Sprintf("%s %s idempotent=%v after=%s %s", c.Kind, c.Step, c.Idempotent, c.After, c.Data)
-		if p, ok := c.Local.(*agent.Prompt); ok {
-			b, _ := json.Marshal(p.Messages)
-			s += " " + string(b)
+		local, err := json.Marshal(c.Local)
+		if err != nil {
+			panic(err)
 		}
-		list = append(list, s)
+		list = append(list, fmt.Sprintf("%s %s idempotent=%v after=%s %s %s", c.Kind, c.Step, c.Idempotent, c.After, c.Data, local))
 	}
 	return list
 }
@@ -189,11 +188,17 @@ func answer(step, text string, calls ...string) []tenon.Event {
 	return events
 }
 
-func decided(c tenon.Command, v tenon.Verdict, idempotent bool) []tenon.Event {
-	var dc agent.DecideCommand
-	if err := json.Unmarshal(c.Data, &dc); err != nil {
+// said is what a command says.
+func said[T any](c tenon.Command) *T {
+	v, err := tenon.CommandData[T](c)
+	if err != nil {
 		panic(err)
 	}
+	return v
+}
+
+func decided(c tenon.Command, v tenon.Verdict, idempotent bool) []tenon.Event {
+	dc := said[agent.DecideCommand](c)
 	return []tenon.Event{{Step: c.Step, Kind: agent.EventDecided, Data: data(agent.Decision{Verdict: v, By: agent.ByPolicy,
 		Server: "s", Remote: dc.Call.Name, Arguments: dc.Call.Arguments, Idempotent: idempotent})}}
 }

@@ -30,9 +30,9 @@ const LiveProgress = "progress"
 // The kinds of command of this core.
 const (
 	CommandModel   = "model"   // ask the model; Local is a *Prompt
-	CommandDecide  = "decide"  // evaluate the policy, ask the budgets; data: DecideCommand
+	CommandDecide  = "decide"  // evaluate the policy, ask the budgets; data, or in its place Local: DecideCommand
 	CommandReserve = "reserve" // wait until the budgets have room for the model call, or have none any more; data: DecideCommand
-	CommandTool    = "tool"    // run a tool; data: ToolCommand
+	CommandTool    = "tool"    // run a tool; Local in place of data: ToolCommand
 )
 
 // Who decided, in a [Decision], where it was not a person.

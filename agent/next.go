@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/tenonhq/tenon"
@@ -108,8 +109,8 @@ func (s *State) nextCalls() []tenon.Command {
 		switch c.status {
 		case proposed:
 			cmds = append(cmds, tenon.Command{Step: c.step, Kind: CommandDecide, Idempotent: true,
-				Data: mustJSON(DecideCommand{Call: *c.tool, View: s.View(), Grant: s.spec.Grant, Grants: s.grants,
-					Budgets: s.spec.Budgets, Beyond: s.beyond, NoCalls: s.spec.ToolChoice == ToolChoiceNone})})
+				Local: &DecideCommand{Call: *c.tool, View: s.View(), Grant: s.spec.Grant, Grants: maps.Clone(s.grants),
+					Budgets: s.spec.Budgets, Beyond: s.beyond, NoCalls: s.spec.ToolChoice == ToolChoiceNone}})
 		case waiting, asking:
 			cmds = append(cmds, tenon.Command{Step: c.step, Kind: tenon.CommandWait, After: c.decision.Expires, Data: mustJSON(c.asking())})
 		case delegated: // what the child waits for has an end of its own
@@ -145,9 +146,9 @@ func (s *State) nextCalls() []tenon.Command {
 func (c *call) command(b Budgets, v *View, data []tenon.Table) tenon.Command {
 	resume := c.asked != nil && c.asked.Resume
 	return tenon.Command{Step: c.step, Kind: CommandTool, Idempotent: c.decision.Idempotent || resume, After: c.delay,
-		Data: mustJSON(ToolCommand{Name: c.tool.Name, Server: c.decision.Server, Remote: c.decision.Remote,
-			Arguments: c.decision.Arguments, Timeout: c.decision.Timeout, Input: c.input, Budgets: b, Round: c.rounds, View: v, Data: data,
-			Cost: c.decision.Cost, Cache: c.decision.Cache, Resume: resume})}
+		Local: &ToolCommand{Name: c.tool.Name, Server: c.decision.Server, Remote: c.decision.Remote,
+			Arguments: c.decision.Arguments, Timeout: c.decision.Timeout, Input: c.input, Budgets: b, Round: c.rounds, View: v, Data: slices.Clip(data),
+			Cost: c.decision.Cost, Cache: c.decision.Cache, Resume: resume}}
 }
 
 // needsTurn reports whether the call is to ask first when it may begin.
@@ -156,8 +157,8 @@ func (c *call) needsTurn() bool { return c.decision.Rate != "" && !c.admitted }
 // admission asks for the call's turn under its tool's rate. It is asked for when the
 // call could begin, so that no turn is lost on one that waits for a person.
 func (c *call) admission() tenon.Command {
-	return tenon.Command{Step: c.step, Kind: CommandDecide, Idempotent: true, Data: mustJSON(DecideCommand{
-		Admit: &Admission{Server: c.decision.Server, Remote: c.decision.Remote, Rate: c.decision.Rate, After: c.delay}})}
+	return tenon.Command{Step: c.step, Kind: CommandDecide, Idempotent: true, Local: &DecideCommand{
+		Admit: &Admission{Server: c.decision.Server, Remote: c.decision.Remote, Rate: c.decision.Rate, After: c.delay}}}
 }
 
 func (c *call) asking() Asking {

@@ -92,9 +92,8 @@ func TestInputInPart(t *testing.T) {
 			return []tenon.Event{{Step: c.Step, Kind: agent.EventInput, Data: data(agent.Input{Answered: json.RawMessage(`{"roots":{"roots":[]}}`), Usage: &tenon.Usage{Input: 9},
 				InputRequired: tenon.InputRequired{State: "s", Requests: json.RawMessage(`{"roots":{},"name":{}}`)}})}}
 		}
-		var cmd agent.ToolCommand
-		if err := json.Unmarshal(c.Data, &cmd); err != nil || cmd.Round != 1 || cmd.Input.State != "s" || string(cmd.Input.Responses) != `{"name":{"action":"accept"},"roots":{"roots":[]}}` {
-			t.Errorf("the call is made again with %s", c.Data)
+		if cmd := said[agent.ToolCommand](c); cmd.Round != 1 || cmd.Input.State != "s" || string(cmd.Input.Responses) != `{"name":{"action":"accept"},"roots":{"roots":[]}}` {
+			t.Errorf("the call is made again with %+v", cmd)
 		}
 		return result(c.Step, "ok", false)
 	}

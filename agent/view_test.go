@@ -19,13 +19,9 @@ func moving(do func(tenon.Command) []tenon.Event) func(tenon.Command) []tenon.Ev
 		}
 		name := ""
 		if c.Kind == agent.CommandDecide {
-			var d agent.DecideCommand
-			_ = json.Unmarshal(c.Data, &d)
-			name = d.Call.Name
+			name = said[agent.DecideCommand](c).Call.Name
 		} else {
-			var d agent.ToolCommand
-			_ = json.Unmarshal(c.Data, &d)
-			name = d.Name
+			name = said[agent.ToolCommand](c).Name
 		}
 		var to string
 		n, fails := 0, false
@@ -47,8 +43,7 @@ func moving(do func(tenon.Command) []tenon.Event) func(tenon.Command) []tenon.Ev
 		}
 		events := result(c.Step, "ok", fails)
 		if n > 0 {
-			var d agent.ToolCommand
-			_ = json.Unmarshal(c.Data, &d)
+			d := said[agent.ToolCommand](c)
 			o := agent.Outcome{Result: &tenon.Result{}}
 			if d.View == nil {
 				o.Result.IsError = true // a search has to know what it can find

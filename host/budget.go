@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -208,7 +207,7 @@ func (h *Host) spent(ctx context.Context, a engine.Attempt, p *agent.Prompt, u u
 }
 
 // decideModel asks the budgets about a model call, in place.
-func (h *Host) decideModel(ctx context.Context, run string, a engine.Attempt, c agent.DecideCommand) ([]tenon.Event, error) {
+func (h *Host) decideModel(ctx context.Context, run string, a engine.Attempt, c *agent.DecideCommand) ([]tenon.Event, error) {
 	p, err := h.prompt(ctx, run, a)
 	if err != nil {
 		return nil, err
@@ -222,9 +221,9 @@ func (h *Host) decideModel(ctx context.Context, run string, a engine.Attempt, c 
 
 // doReserve waits until the budgets have room for a model call, or are used up.
 func (h *Host) doReserve(ctx context.Context, run string, a engine.Attempt) ([]tenon.Event, error) {
-	var c agent.DecideCommand
-	if err := json.Unmarshal(a.Data, &c); err != nil {
-		return nil, tenon.Errorf(tenon.CodeInternal, "step %s: %w", a.Step, err)
+	c, err := tenon.CommandData[agent.DecideCommand](a.Command)
+	if err != nil {
+		return nil, err
 	}
 	p, err := h.prompt(ctx, run, a)
 	if err != nil {

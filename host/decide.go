@@ -21,17 +21,17 @@ func (h *Host) doDecide(ctx context.Context, run string, a engine.Attempt) ([]te
 	if e, ok := planned(a); ok {
 		return []tenon.Event{e}, nil
 	}
-	var c agent.DecideCommand
-	if err := json.Unmarshal(a.Data, &c); err != nil {
-		return nil, tenon.Errorf(tenon.CodeInternal, "step %s: %w", a.Step, err)
+	c, err := tenon.CommandData[agent.DecideCommand](a.Command)
+	if err != nil {
+		return nil, err
 	}
 	if c.Admit != nil {
 		return h.admit(ctx, a, c.Admit)
 	}
-	if c.Call.Name == "" && a.Local != nil {
+	if _, ok := a.Local.(*agent.Prompt); ok {
 		return h.decideModel(ctx, run, a, c)
 	}
-	d, err := h.decideCall(ctx, a, &c)
+	d, err := h.decideCall(ctx, a, c)
 	if err != nil {
 		return nil, err
 	}

@@ -133,10 +133,9 @@ func (h *Host) trace(run, step string) string {
 
 // doTool calls a tool and says how it ended.
 func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit func(tenon.Event)) ([]tenon.Event, error) {
-	var c agent.ToolCommand
-	err := json.Unmarshal(a.Data, &c)
+	c, err := tenon.CommandData[agent.ToolCommand](a.Command)
 	if err != nil {
-		return nil, tenon.Errorf(tenon.CodeInternal, "step %s: %w", a.Step, err)
+		return nil, err
 	}
 	if err := h.needFolder(ctx, a.Row); err != nil {
 		return []tenon.Event{h.failed(a.Step, err, false, 0)}, nil
@@ -157,14 +156,14 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 	if err != nil && ctx.Err() == nil {
 		return []tenon.Event{h.failed(a.Step, err, false, 0)}, nil
 	}
-	k, key, err := h.cached(ctx, a.Row, &c, own)
+	k, key, err := h.cached(ctx, a.Row, c, own)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return []tenon.Event{{Step: a.Step, Kind: tenon.EventInterrupted}}, nil
 	case err != nil:
 		return nil, err
 	case k != nil:
-		return h.hit(ctx, a, &c, k)
+		return h.hit(ctx, a, c, k)
 	case key != "":
 		defer h.results.Land(key)
 	}
@@ -184,14 +183,14 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 	}
 	ctx, limit := patience.WithTimeout(ctx, c.Timeout)
 	defer limit.Stop()
-	asks := &questioner{h: h, run: run, attempt: &a, command: &c, limit: limit}
+	asks := &questioner{h: h, run: run, attempt: &a, command: c, limit: limit}
 	h.log.Info("Executing tool: "+c.Name, "run", run, "step", a.Step, "server", c.Server)
 	start := time.Now()
 	switch {
 	case c.View != nil:
-		return h.doFind(ctx, a, &c)
+		return h.doFind(ctx, a, c)
 	case c.Server == dataServer:
-		return h.doQuery(ctx, parent, a, &c)
+		return h.doQuery(ctx, parent, a, c)
 	}
 	r, err := s.Call(ctx, tenon.Call{
 		Tool: c.Remote, Arguments: c.Arguments, Key: run + "/" + a.Step, Trace: h.trace(run, a.Step), Input: c.Input, Ask: asks.ask,
@@ -220,7 +219,7 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 	if err == nil {
 		clean := masked(shown(h.redacted(r)), block.Redact)
 		if key != "" {
-			h.keep(ctx, a, &c, key, clean)
+			h.keep(ctx, a, c, key, clean)
 		}
 		result, whole, err := h.bounded(ctx, a, block, clean)
 		if err != nil {
@@ -228,7 +227,7 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 		}
 		var tables []tenon.Table
 		if whole != nil {
-			if tables, err = h.tabular(ctx, a, &c, clean); err != nil {
+			if tables, err = h.tabular(ctx, a, c, clean); err != nil {
 				return nil, err
 			}
 		}

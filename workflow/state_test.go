@@ -148,7 +148,7 @@ func (d *world) run() {
 
 func kinds(cmds []tenon.Command) (list []string) {
 	for _, c := range cmds {
-		list = append(list, c.Step+" "+c.Kind+" "+string(c.Data))
+		list = append(list, c.Step+" "+c.Kind+" "+string(c.Data)+" "+string(data(c.Local)))
 	}
 	return list
 }
@@ -159,8 +159,8 @@ func (d *world) decide(c tenon.Command) {
 		d.record(tenon.Event{Step: c.Step, Kind: workflow.EventPlanned, Data: p.Plan})
 		return
 	}
-	var dc agent.DecideCommand
-	if err := json.Unmarshal(c.Data, &dc); err != nil {
+	dc, err := tenon.CommandData[agent.DecideCommand](c)
+	if err != nil {
 		d.t.Fatal(err)
 	}
 	v := agent.Decision{Verdict: tenon.Allow, By: agent.ByPolicy, Server: "s", Remote: dc.Call.Name, Arguments: dc.Call.Arguments}
@@ -177,24 +177,32 @@ func (d *world) decide(c tenon.Command) {
 	d.record(tenon.Event{Step: c.Step, Kind: agent.EventProposed, Data: data(dc.Call)}, tenon.Event{Step: c.Step, Kind: agent.EventDecided, Data: data(v)})
 }
 
+// called is how the call of a tool or of an agent ends.
+func (d *world) called(name string, args json.RawMessage) []tenon.Event {
+	d.tries[name]++
+	if d.call != nil {
+		if events := d.call(name, args, d.tries[name]); events != nil {
+			return events
+		}
+	}
+	return []tenon.Event{result(fmt.Sprintf("did %s %s", name, args), false)}
+}
+
 func (d *world) carryOut(c tenon.Command) {
 	var events []tenon.Event
 	switch c.Kind {
-	case agent.CommandTool, agent.CommandChild:
-		var call struct {
-			Remote    string `json:"remote_name"`
-			Agent     string
-			Arguments json.RawMessage
+	case agent.CommandTool:
+		call, err := tenon.CommandData[agent.ToolCommand](c)
+		if err != nil {
+			d.t.Fatal(err)
 		}
-		_ = json.Unmarshal(c.Data, &call)
-		name := call.Remote + call.Agent
-		d.tries[name]++
-		if d.call != nil {
-			events = d.call(name, call.Arguments, d.tries[name])
+		events = d.called(call.Remote, call.Arguments)
+	case agent.CommandChild:
+		call, err := tenon.CommandData[agent.ChildCommand](c)
+		if err != nil {
+			d.t.Fatal(err)
 		}
-		if events == nil {
-			events = []tenon.Event{result(fmt.Sprintf("did %s %s", name, call.Arguments), false)}
-		}
+		events = d.called(call.Agent, call.Arguments)
 	case workflow.CommandTable, workflow.CommandSQL:
 		t := tenon.Table{Name: c.Step, Digest: "sha256:" + c.Step, Rows: 2, Columns: []tenon.TableColumn{{Name: "a", Type: "string"}, {Name: "n", Type: "integer"}}}
 		o := agent.Outcome{Result: &tenon.Result{Structured: json.RawMessage(`[{"a":"x","n":1},{"a":"y","n":9007199254740993}]`)}, Outputs: []tenon.Table{t}}

@@ -88,8 +88,10 @@ func event1(step, kind string, v any) []tenon.Event {
 func (w *world) do(p *proc) engine.Do {
 	return func(ctx context.Context, _ string, a engine.Attempt, _ func(tenon.Event)) ([]tenon.Event, error) {
 		if a.Kind == agent.CommandDecide {
-			var c agent.DecideCommand
-			_ = json.Unmarshal(a.Data, &c)
+			c, err := tenon.CommandData[agent.DecideCommand](a.Command)
+			if err != nil {
+				return nil, err
+			}
 			d := agent.Decision{Verdict: tenon.Allow, By: agent.ByPolicy, Server: "s", Remote: c.Call.Name, Arguments: c.Call.Arguments, Idempotent: c.Call.Name == "safe"}
 			if c.Call.Name == "asked" {
 				d.Verdict = tenon.Ask
