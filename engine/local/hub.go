@@ -89,9 +89,7 @@ func (t *topic) follow(after uint64) (f *follower, base uint64, whole bool) {
 	base = t.seq
 	if kept := uint64(len(t.early)); after < kept {
 		base, whole = after, true
-		for _, e := range t.early[after:] {
-			f.push(e)
-		}
+		f.push(t.early[after:]...)
 	}
 	if t.followers == nil {
 		t.followers = map[*follower]struct{}{}
@@ -99,9 +97,7 @@ func (t *topic) follow(after uint64) (f *follower, base uint64, whole bool) {
 	t.followers[f] = struct{}{}
 	for _, p := range t.partial {
 		p.fold()
-		for _, e := range p.deltas {
-			f.push(e)
-		}
+		f.push(p.deltas...)
 	}
 	return f, base, whole
 }
@@ -128,9 +124,9 @@ func (t *topic) publish(events ...tenon.Event) {
 		if e.Kind != tenon.EventStarted {
 			delete(t.partial, e.Step)
 		}
-		for f := range t.followers {
-			f.push(e)
-		}
+	}
+	for f := range t.followers {
+		f.push(events...)
 	}
 }
 
@@ -218,16 +214,22 @@ func (p *partial) fold() {
 	}
 }
 
-func (f *follower) push(e tenon.Event) {
+// push hands events over that belong together, and wakes the reader once for all.
+func (f *follower) push(events ...tenon.Event) {
+	if len(events) == 0 {
+		return
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.queue) >= maxQueue {
-		if e.Seq == 0 && e.Kind != engine.EventWaiting {
-			return
+	for _, e := range events {
+		if len(f.queue) >= maxQueue {
+			if e.Seq == 0 && e.Kind != engine.EventWaiting {
+				continue
+			}
+			f.queue, f.lagged = nil, true
 		}
-		f.queue, f.lagged = nil, true
+		f.queue = append(f.queue, e)
 	}
-	f.queue = append(f.queue, e)
 	f.ring()
 }
 
