@@ -24,6 +24,7 @@ type memoryStore struct {
 
 	mu    sync.Mutex
 	runs  map[string]*memoryRun
+	spare []tenon.Event // the room that a run had which is forgotten
 	blobs map[string][]byte
 }
 
@@ -45,6 +46,10 @@ func newMemoryStore() *memoryStore {
 func (m *memoryStore) forget(run string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if r := m.runs[run]; r != nil {
+		clear(r.events)
+		m.spare = r.events[:0]
+	}
 	delete(m.runs, run)
 }
 
@@ -58,7 +63,8 @@ func (m *memoryStore) Append(_ context.Context, a store.Append) error {
 				return tenon.Errorf(tenon.CodeNotFound, "no blob %s", digest)
 			}
 		}
-		m.runs[a.Run] = &memoryRun{row: *a.Create}
+		m.runs[a.Run] = &memoryRun{row: *a.Create, events: m.spare}
+		m.spare = nil
 		for _, data := range a.Blobs {
 			m.blobs[fmt.Sprintf("sha256:%x", sha256.Sum256(data))] = data
 		}
