@@ -21,7 +21,7 @@ const module = "github.com/tenonhq/tenon"
 var arrows = map[string][]string{
 	".":      {"internal/rawjson"},
 	"policy": {},
-	"agent":  {"policy"}, // the config struct of an agent's rules
+	"agent":  {"policy", "internal/rawjson"}, // the config struct of an agent's rules
 
 	"internal/rawjson":    {},
 	"internal/spread":     {},

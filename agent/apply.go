@@ -131,7 +131,7 @@ func stopError(r tenon.Response) *tenon.Error {
 func (s *State) applyAttempt(e tenon.Event) error {
 	switch e.Kind {
 	case tenon.EventStarted:
-		var d tenon.StartedData
+		var d started
 		if err := decode(e, &d); err != nil {
 			return err
 		}

@@ -311,16 +311,6 @@ func (s *State) retry() {
 
 func (s *State) modelStep() string { return strconv.Itoa(s.turn) }
 
-func decode(e tenon.Event, v any) error {
-	if len(e.Data) == 0 {
-		return nil
-	}
-	if err := json.Unmarshal(e.Data, v); err != nil {
-		return tenon.Errorf(tenon.CodeStore, "run %s: event %d (%s) cannot be read: %w", e.Run, e.Seq, e.Kind, err)
-	}
-	return nil
-}
-
 // Messages returns the conversation so far as the model sees it. Every tool call in
 // it has a result: calls that have none yet are answered as not run, so that the
 // history can be continued whatever happened to the run.

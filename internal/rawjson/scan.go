@@ -7,8 +7,8 @@
 // which take slices and copy nothing. None of them panics on bytes that are not JSON;
 // what they then yield has no meaning.
 //
-// The adapters in model read and write their wires with it, and the root package the
-// results of tools.
+// The adapters in model read and write their wires with it, the root package the results
+// of tools, and package agent the events of its journals.
 package rawjson
 
 import (
