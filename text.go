@@ -81,21 +81,23 @@ func VisibleJSON(raw []byte) []byte {
 		if raw[i] != '"' {
 			continue
 		}
-		start, odd := i, false
+		start, escaped, odd := i, false, false
 		for i++; i < len(raw) && raw[i] != '"'; i++ {
 			if raw[i] == '\\' {
-				odd = true
+				escaped = true
 				i++
 			} else if raw[i] >= 0x7f {
 				odd = true
 			}
 		}
-		if !odd || i >= len(raw) {
+		if !odd && !escaped || i >= len(raw) {
 			continue
 		}
-		var s string
-		if json.Unmarshal(raw[start:i+1], &s) != nil {
-			continue // the caller's JSON is not valid
+		s := string(raw[start+1 : i])
+		if escaped || !utf8.ValidString(s) {
+			if json.Unmarshal(raw[start:i+1], &s) != nil {
+				continue // the caller's JSON is not valid
+			}
 		}
 		clean := Visible(s)
 		if clean == s {

@@ -34,14 +34,20 @@ func (h *Host) Redacts() bool { return len(h.redacts) > 0 }
 
 // shown returns a tool's result with every hidden character and control sequence in
 // its texts written out, before the model sees it, a terminal shows it or the journal
-// keeps it: in structured content and metadata as well. One without any is as it came.
+// keeps it: in structured content and metadata as well. One without any is as it came,
+// and as JSON already, which the journal wants.
 func shown(r *tenon.Result) *tenon.Result {
-	raw := []byte(r.Raw)
-	if len(raw) == 0 {
-		raw = encode(r)
+	if len(r.Raw) == 0 {
+		raw, err := json.Marshal(r)
+		if err != nil {
+			return r // whoever writes it down says so
+		}
+		made := *r
+		made.Raw = raw
+		r = &made
 	}
-	clean := tenon.VisibleJSON(raw)
-	if len(clean) == len(raw) && (len(raw) == 0 || &clean[0] == &raw[0]) {
+	clean := tenon.VisibleJSON(r.Raw)
+	if len(clean) == len(r.Raw) && &clean[0] == &r.Raw[0] {
 		return r
 	}
 	out := new(tenon.Result)
