@@ -366,6 +366,9 @@ func (s *selection) describe() {
 		}
 		s.columns = append(s.columns, c)
 	}
+	if s.compound() {
+		s.mix()
+	}
 }
 
 // step goes to the next row.
@@ -428,8 +431,7 @@ func (s *selection) write(path string, o WriteOptions) (Selected, error) {
 // of the first rows, and whole says that these are all: the result is small. Where all
 // types are known nothing is looked at.
 func (s *selection) survey() (kept []value, whole bool, err error) {
-	upper := strings.ToUpper(s.SQL)
-	known := !strings.Contains(upper, "UNION") && !strings.Contains(upper, "INTERSECT") && !strings.Contains(upper, "EXCEPT")
+	known := !s.compound()
 	for _, c := range s.columns {
 		known = known && c.origin != nil
 	}

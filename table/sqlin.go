@@ -35,6 +35,9 @@ type sourceColumn struct {
 	// nearest that they hold.
 	exact map[uint64]string
 	plain map[uint64]struct{} // numbers that SQL holds, where others may not be so
+	// beside are the columns that values of the result may be of as well: behind UNION
+	// SQL tells of one alone.
+	beside []*sourceColumn
 }
 
 // newSource looks at a table's columns. Row ids are one of them where the query names
@@ -356,6 +359,36 @@ func (c *sourceColumn) decimal(r *record, digits string, t arrow.DecimalType) er
 	}
 	r.real(f)
 	return nil
+}
+
+// digits are those of a number that SQL's own do not hold; empty for one that they do.
+// ok says that it is known which: two columns may have numbers that SQL takes for one.
+func (c *sourceColumn) digits(f float64) (digits string, ok bool) {
+	bits := math.Float64bits(f)
+	digits = c.exact[bits]
+	_, plain := c.plain[bits]
+	for _, o := range c.beside {
+		if have := o.exact[bits]; digits == "" {
+			digits = have
+		} else if have != "" && !sameNumber(have, digits) {
+			return "", false
+		}
+		if _, has := o.plain[bits]; has {
+			plain = true
+		}
+	}
+	return digits, digits == "" || !plain
+}
+
+// sameNumber says whether two numbers differ in zeros behind the point alone.
+func sameNumber(a, b string) bool {
+	bare := func(s string) string {
+		if strings.Contains(s, ".") {
+			s = strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+		}
+		return s
+	}
+	return bare(a) == bare(b)
 }
 
 // decimalDigits writes a number as a decimal of a scale: with the fewest digits that

@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -36,6 +37,42 @@ const (
 )
 
 const exactInt = 1 << 53 // up to it a float64 has every integer
+
+// compound says that a column of the result may have values of several columns, of
+// which SQL tells of one.
+func (s *selection) compound() bool {
+	upper := strings.ToUpper(s.SQL)
+	return strings.Contains(upper, "UNION") || strings.Contains(upper, "INTERSECT") || strings.Contains(upper, "EXCEPT")
+}
+
+// mix prepares the columns of the result for values of any column that the query reads.
+func (s *selection) mix() {
+	var beside []*sourceColumn
+	units := map[arrow.TimeUnit]bool{} // durations are bare integers in SQL
+	for _, t := range s.sources {
+		for _, k := range t.columns {
+			if !k.used {
+				continue
+			}
+			if len(k.exact)+len(k.plain) > 0 {
+				beside = append(beside, k)
+			}
+			if d, ok := k.field.Type.(*arrow.DurationType); ok {
+				units[d.Unit] = true
+			}
+		}
+	}
+	for _, c := range s.columns {
+		if c.origin == nil {
+			continue
+		}
+		if c.origin.field.Type.ID() == arrow.DURATION && len(units) > 1 {
+			c.origin = nil
+			continue
+		}
+		c.origin.beside = beside
+	}
+}
 
 // note looks at a value.
 func (c *resultColumn) note(v value) {
@@ -175,8 +212,9 @@ func (c *sourceColumn) append(b array.Builder, v value) error {
 		return appendInt(v, 0, math.MaxUint32, func(n int64) { b.Append(uint32(n)) })
 	case *array.Uint64Builder:
 		if v.kind == sqlite3.SQLITE_FLOAT {
-			n, err := strconv.ParseUint(c.exact[math.Float64bits(v.float)], 10, 64)
-			if err != nil {
+			digits, ok := c.digits(v.float)
+			n, err := strconv.ParseUint(digits, 10, 64)
+			if !ok || err != nil {
 				return errOther
 			}
 			b.Append(n)
@@ -229,10 +267,17 @@ func appendReal(b array.Builder, v value) error {
 	if v.kind != sqlite3.SQLITE_FLOAT {
 		return errOther
 	}
-	switch b := b.(type) {
+	switch b := b.(type) { // behind UNION it may be of a column with more digits
 	case *array.Float16Builder:
-		b.Append(float16.New(float32(v.float)))
+		short := float16.New(float32(v.float))
+		if float64(short.Float32()) != v.float {
+			return errOther
+		}
+		b.Append(short)
 	case *array.Float32Builder:
+		if float64(float32(v.float)) != v.float {
+			return errOther
+		}
 		b.Append(float32(v.float))
 	case *array.Float64Builder:
 		b.Append(v.float)
@@ -246,10 +291,11 @@ func (c *sourceColumn) appendDecimal(b array.Builder, v value) error {
 	case sqlite3.SQLITE_INTEGER:
 		return appendDigits(b, strconv.FormatInt(v.int, 10))
 	case sqlite3.SQLITE_FLOAT:
-		if have, ok := c.exact[math.Float64bits(v.float)]; ok {
-			return appendDigits(b, have)
+		digits, ok := c.digits(v.float)
+		if !ok {
+			return errOther
 		}
-		return appendDigits(b, strconv.FormatFloat(v.float, 'f', -1, 64))
+		return appendDigits(b, cmp.Or(digits, strconv.FormatFloat(v.float, 'f', -1, 64)))
 	}
 	return errOther
 }
