@@ -123,7 +123,7 @@ func (k *queries) source(i int) table.QueryTable {
 	case s.Arrow == "":
 		return literalRows(s)
 	}
-	r, err := table.Open("-", table.Options{Stdin: bytes.NewReader(data)})
+	r, err := table.Open("-", table.Options{Stdin: bytes.NewReader(data), Name: file})
 	if err != nil {
 		k.doc.Add(at+key, err.Error(), "")
 		return table.QueryTable{Open: true}

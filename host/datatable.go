@@ -44,7 +44,7 @@ func (b *tableBuffer) Write(p []byte) (int, error) {
 
 // openTable opens a table that is in memory.
 func openTable(data []byte) (*table.Reader, error) {
-	return table.Open("-", table.Options{Stdin: bytes.NewReader(data)})
+	return table.Open("-", table.Options{Stdin: bytes.NewReader(data), Name: "the data"})
 }
 
 // takeTables looks at tables that come from outside: what is told of them, by port, and

@@ -124,8 +124,8 @@ func TestClaims(t *testing.T) {
 		b    func() []byte
 		want string
 	}{
-		"empty":    {func() []byte { return nil }, "nothing came"},
-		"text":     {func() []byte { return []byte("row,tool\n1,add\n") }, "claims"},
+		"empty":    {func() []byte { return nil }, "not a table: there is nothing in it"},
+		"text":     {func() []byte { return []byte("row,tool\n1,add\n") }, "not a table: it begins neither"},
 		"magic":    {func() []byte { return []byte("ARROW1\x00\x00") }, "cut off"},
 		"metadata": {func() []byte { return []byte("\xff\xff\xff\xff\xff\xff\xff\x7f") }, "claims 2147483647 bytes"},
 		"deep": {func() []byte {

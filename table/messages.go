@@ -107,21 +107,28 @@ func (m *messages) Message() (*ipc.Message, error) {
 	return ipc.NewMessage(memory.NewBufferBytes(meta), memory.NewBufferBytes(body)), nil
 }
 
+// notTable says why something is no table at all.
+type notTable string
+
+func (e notTable) Error() string { return string(e) }
+
 // length reads what stands before a message. Its end, and that of the stream, is io.EOF.
 func (m *messages) length(r io.Reader) (uint32, error) {
 	var word [4]byte
 	_, err := io.ReadFull(r, word[:])
 	switch {
 	case errors.Is(err, io.EOF) && m.first:
-		return 0, errors.New("there is no table: nothing came")
+		return 0, notTable("there is nothing in it")
 	case errors.Is(err, io.EOF):
 		return 0, io.EOF // a stream may end by being closed
 	case err != nil:
 		return 0, cutOff(err)
 	}
+	begins := m.first
 	m.first = false
 	n := binary.LittleEndian.Uint32(word[:])
 	if n == continuation {
+		begins = false
 		if _, err := io.ReadFull(r, word[:]); err != nil {
 			return 0, cutOff(err)
 		}
@@ -130,6 +137,8 @@ func (m *messages) length(r io.Reader) (uint32, error) {
 	switch {
 	case n == 0:
 		return 0, io.EOF
+	case begins && (n < 8 || n > maxMeta):
+		return 0, notTable("it begins neither as an Arrow file or stream nor as a .tooltable")
 	case n < 8 || n > maxMeta:
 		return 0, fmt.Errorf("a message claims %d bytes of metadata", n)
 	}

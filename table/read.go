@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,8 @@ type Options struct {
 	// Legacy says what reading the deprecated type does: [LegacyWarn] (also ""),
 	// [LegacyAllow] or [LegacyDeny].
 	Legacy string
+	// Name is what errors call the table of Stdin; empty: stdin.
+	Name string
 	// Warn is told what a person should know, once a table; nil: nobody.
 	Warn func(text string)
 }
@@ -52,7 +55,7 @@ func Open(path string, o Options) (r *Reader, err error) {
 		if o.Stdin == nil {
 			return nil, invalid("there is no standard input to read a table from")
 		}
-		return open("stdin", o.Stdin, nil, nil, o)
+		return open(cmp.Or(o.Name, "stdin"), o.Stdin, nil, nil, o)
 	}
 	f, err := os.Open(path)
 	switch {
@@ -200,7 +203,10 @@ func (r *Reader) legacy(o Options) error {
 func (r *Reader) broken(err error) error {
 	var te *tenon.Error
 	var pe *fs.PathError
+	var no notTable
 	switch {
+	case errors.As(err, &no):
+		return invalid("%s is not a table: %s", r.name, no)
 	case errors.As(err, &te):
 		return tenon.Errorf(te.Code, "%s: %w", r.name, err)
 	case errors.As(err, &pe):
