@@ -59,8 +59,16 @@ func (c *Config) AddServer(name string, s servers.Config, credential string) err
 		c.Servers = map[string]servers.Config{}
 	}
 	c.Servers[name] = s.WithDefaults()
+	if c.added == nil {
+		c.added = map[string]bool{}
+	}
+	c.added[name] = true
 	return nil
 }
+
+// Added reports whether a server is one of [Config.AddServer]: what it would start or
+// reach is nothing that the configuration asks for.
+func (c *Config) Added(server string) bool { return c.added[server] }
 
 // SecretCommands returns the programs, with their arguments, that give secrets
 // to what is in use, by the path of what needs the secret.

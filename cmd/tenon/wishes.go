@@ -38,6 +38,7 @@ func wishes(cfg *config.Config) []wish {
 		path := "servers." + name
 		switch {
 		case !s.IsEnabled():
+		case cfg.Added(name) && (s.Auth.Type == "" || s.Auth.Type == servers.AuthNone): // of a table, which is asked about where its commands are
 		case s.InferTransport() == servers.TransportStdio:
 			text, parts := startWish(cfg, path, s)
 			mine, own := principalWish(cfg, path, s)
