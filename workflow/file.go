@@ -44,25 +44,25 @@ type File struct {
 // Input is a table that a workflow takes.
 type Input struct {
 	// Name of the port; SQL knows the table by it.
-	Name string `yaml:"name"`
+	Name string `yaml:"name" json:"name"`
 	// Only `table`.
-	Type string `yaml:"type" enum:"table" default:"table"`
+	Type string `yaml:"type" json:"type,omitempty" enum:"table" default:"table"`
 	// What the table holds; text for models and people.
-	Description string `yaml:"description"`
+	Description string `yaml:"description" json:"description"`
 	// Columns that the table must have: name -> string, integer, number, boolean, timestamp, binary, list or any. It may have more.
-	Columns map[string]string `yaml:"columns" default:"{}"`
+	Columns map[string]string `yaml:"columns" json:"columns,omitempty" default:"{}"`
 }
 
 // Output is a table that a workflow gives.
 type Output struct {
 	// Name of the port.
-	Name string `yaml:"name"`
+	Name string `yaml:"name" json:"name"`
 	// What the table holds; text for models and people.
-	Description string `yaml:"description"`
+	Description string `yaml:"description" json:"description"`
 	// Step whose table it is, or an input.
-	From string `yaml:"from"`
+	From string `yaml:"from" json:"from"`
 	// Columns that the table is promised to have, for those who connect workflows.
-	Columns map[string]string `yaml:"columns" default:"{}"`
+	Columns map[string]string `yaml:"columns" json:"columns,omitempty" default:"{}"`
 }
 
 // Message says what text the caller gets.

@@ -47,6 +47,7 @@ type app struct {
 	wait      bool                 // follow runs until somebody elsewhere has answered
 	collector *telemetry.Collector // nil: nothing is counted
 	serving   bool                 // serve: the log is what there is to see
+	streaming bool                 // a table goes to stdout: what a workflow says does not
 	grace     atomic.Int64         // serve: nanoseconds that what is under way has to end
 	warned    []string             // what the configuration, as it was read last, is warned of
 

@@ -102,9 +102,7 @@ func (d *dataFiles) write(ctx context.Context, a *app, h *host.Host, run tenon.R
 		if err := table.WriteRows(ctx, file, nil, nil, table.WriteOptions{}); err != nil {
 			return err
 		}
-		if err := a.wrote(file, 0); err != nil {
-			return err
-		}
+		a.wroteBeside(file, 0)
 	}
 	return nil
 }

@@ -249,6 +249,13 @@ func (a *app) wrote(path string, rows int64) error {
 	return nil
 }
 
+// wroteBeside says what was written beside a result, which has stdout to itself.
+func (a *app) wroteBeside(path string, rows int64) {
+	if path != "-" {
+		a.hint("%s: %s", path, plural(int(rows), "row"))
+	}
+}
+
 func newTablesCheck(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check TABLE",

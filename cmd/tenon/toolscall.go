@@ -168,8 +168,14 @@ func (a *app) callTool(ctx context.Context, o opening, name string, params json.
 	if local == nil && (p.given() || len(p.out) > 0) {
 		return tenon.Errorf(tenon.CodeInvalid, "--in, --out and --debug are for this machine and do not go with --remote")
 	}
-	if p.given() || yes {
-		return tenon.Errorf(tenon.CodeInvalid, "tool '%s' is no workflow: --in, --debug and --yes are for those", name)
+	switch {
+	case p.given():
+		return tenon.Errorf(tenon.CodeInvalid, "tool '%s' is no workflow: --in and --debug are for those", name)
+	case yes:
+		return tenon.Errorf(tenon.CodeInvalid, "--yes is for workflows and tables; tool '%s' asks nothing, since your call is the permission: leave --yes out", name)
+	}
+	if _, err := p.resultFile(); err != nil {
+		return err
 	}
 	run, err := h.StartCall(ctx, name, params)
 	if errorCode(err) == tenon.CodeNotFound {
@@ -203,11 +209,10 @@ func (a *app) showResult(ctx context.Context, cfg *config.Config, name string, r
 	if len(p.out) == 0 || result.IsError {
 		return a.printResult(name, result)
 	}
-	to, err := p.targets([]string{resultColumn})
+	file, err := p.resultFile()
 	if err != nil {
 		return err
 	}
-	file := to[resultColumn]
 	w, err := (&tableOut{out: file}).options(a, cfg)
 	if err != nil {
 		return err
@@ -218,12 +223,18 @@ func (a *app) showResult(ctx context.Context, cfg *config.Config, name string, r
 	return a.wrote(file, 1)
 }
 
+// resultFile is where the result of a tool goes that is no workflow; empty: to stdout.
+func (p *ports) resultFile() (string, error) {
+	to, err := p.targets("the tool's result", []string{resultColumn})
+	return to[resultColumn], err
+}
+
 // resultColumn is the column, and the row id, of a tool's result as a table.
 const resultColumn = "Result"
 
 // callWorkflow calls a tool that is a workflow.
 func (a *app) callWorkflow(ctx context.Context, h *host.Host, w *workflow.Workflow, c host.ToolCall, p *ports, yes bool) (err error) {
-	if err := p.check(w.Outputs); err != nil {
+	if err := p.check(a, w.Outputs); err != nil {
 		return err
 	}
 	if c.Inputs, err = p.read(a, w.Inputs); err != nil {

@@ -334,6 +334,9 @@ func (c *callTable) call(ctx context.Context, a *app, o opening, name string, pa
 	if c.given() {
 		return tenon.Errorf(tenon.CodeInvalid, "tool '%s' is no workflow: --in and --debug are for those", t.Name)
 	}
+	if _, err := c.resultFile(); err != nil {
+		return err
+	}
 	if t.Kind.IsOwn() {
 		return c.callKind(ctx, a, o, cfg, t, params)
 	}

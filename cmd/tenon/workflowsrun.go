@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -61,30 +63,45 @@ func (p *ports) read(a *app, inputs []workflow.Input) (map[string][]byte, error)
 const maxInput = 64 << 20
 
 // check holds --out to the outputs before anything runs.
-func (p *ports) check(outputs []workflow.Output) error {
+func (p *ports) check(a *app, outputs []workflow.Output) error {
 	var names []string
 	for _, o := range outputs {
 		names = append(names, o.Name)
 	}
-	_, err := p.targets(names)
-	return err
+	to, err := p.targets("the workflow", names)
+	if err != nil {
+		return err
+	}
+	for _, file := range to {
+		a.streaming = a.streaming || file == "-"
+	}
+	if a.streaming && a.isJSON() {
+		return tenon.Errorf(tenon.CodeInvalid, "--out - and -o %s both want stdout; name a file for the table", a.format)
+	}
+	return nil
 }
 
-// targets says which output goes into which file.
-func (p *ports) targets(names []string) (map[string]string, error) {
-	to := map[string]string{}
+// targets says which output goes into which file; of is what has the outputs.
+func (p *ports) targets(of string, names []string) (map[string]string, error) {
+	to, files := map[string]string{}, map[string]bool{}
 	for _, arg := range p.out {
 		port, file, named := strings.Cut(arg, "=")
 		if !named {
 			if file = port; len(names) != 1 {
-				return nil, tenon.Errorf(tenon.CodeInvalid, "--out %s: the workflow has %s; write PORT=FILE", arg, plural(len(names), "output"))
+				return nil, tenon.Errorf(tenon.CodeInvalid, "--out %s: %s has %s; write PORT=FILE", arg, of, plural(len(names), "output"))
 			}
 			port = names[0]
 		}
 		if !slices.Contains(names, port) {
-			return nil, tenon.Errorf(tenon.CodeInvalid, "--out: the workflow has no output '%s'%s", port, didYouMean(port, names))
+			return nil, tenon.Errorf(tenon.CodeInvalid, "--out: %s has no output '%s'%s", of, port, didYouMean(port, names))
 		}
-		to[port] = file
+		if _, twice := to[port]; twice {
+			return nil, tenon.Errorf(tenon.CodeInvalid, "--out: there are two files for '%s'", port)
+		}
+		if files[filepath.Clean(file)] {
+			return nil, tenon.Errorf(tenon.CodeInvalid, "--out: two tables go to '%s'; each needs a file of its own", file)
+		}
+		to[port], files[filepath.Clean(file)] = file, true
 	}
 	return to, nil
 }
@@ -95,7 +112,7 @@ func (p *ports) write(ctx context.Context, a *app, h *host.Host, outputs []tenon
 	for _, o := range outputs {
 		names = append(names, o.Name)
 	}
-	to, err := p.targets(names)
+	to, err := p.targets("the workflow", names)
 	if err != nil {
 		return err
 	}
@@ -128,7 +145,8 @@ func (a *app) writeData(ctx context.Context, h *host.Host, t tenon.Table, file s
 	if err != nil {
 		return err
 	}
-	return a.wrote(file, n)
+	a.wroteBeside(file, n)
+	return nil
 }
 
 func newWorkflowsRun(a *app) *cobra.Command {
@@ -176,7 +194,7 @@ func (a *app) runWorkflow(ctx context.Context, ref string, params json.RawMessag
 	if yes {
 		call.Grant = byYes
 	}
-	if err := p.check(w.Outputs); err != nil {
+	if err := p.check(a, w.Outputs); err != nil {
 		return err
 	}
 	if call.Inputs, err = p.read(a, w.Inputs); err != nil {
@@ -252,6 +270,10 @@ func (a *app) flowEnded(ctx context.Context, h *host.Host, run string) error {
 	if failed != nil {
 		a.note("tenon: %s", r.Message)
 		return reported{failed}
+	}
+	if a.streaming {
+		a.hint("%s", r.Message)
+		return nil
 	}
 	return a.printText(r.Message)
 }
@@ -342,7 +364,7 @@ func (a *app) packTable(ctx context.Context, paths []string, to string, o *table
 
 // workflowRow is a workflow as the cell of a tool column.
 func workflowRow(w host.Workflow) (*table.Tool, error) {
-	t := &table.Tool{Kind: table.Workflow, Name: w.Name, Description: w.Description, Parameters: string(w.ParameterMap()), Message: -1}
+	t := &table.Tool{Kind: table.Workflow, Name: w.Name, Description: cmp.Or(w.Description, w.File.Description), Parameters: string(w.ParameterMap()), Message: -1}
 	port := func(name, description string, columns map[string]string) (table.Port, error) {
 		spec, err := portSpec(columns)
 		return table.Port{Name: name, Description: description, Type: "Table", Spec: spec}, err
