@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // minRedacted is the shortest secret that is looked for: to mask less would hide
@@ -30,14 +32,11 @@ func (r *Redactor) Add(s Secret) {
 	if len(v) < minRedacted {
 		return
 	}
-	js, err := json.Marshal(v)
-	if err != nil {
-		js = nil // a string always encodes
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	hexed := hex.EncodeToString([]byte(v))
-	forms := append(base64Forms(v), v, strings.Trim(string(js), `"`), url.QueryEscape(v), url.PathEscape(v), hexed, strings.ToUpper(hexed))
+	forms := append(base64Forms(v), v, url.QueryEscape(v), url.PathEscape(v), hexed, strings.ToUpper(hexed))
+	forms = append(forms, jsonForms(v)...)
 	for _, f := range forms {
 		if !slices.ContainsFunc(r.forms, func(o []byte) bool { return string(o) == f }) {
 			r.forms = append(r.forms, []byte(f))
@@ -59,6 +58,52 @@ func base64Forms(v string) []string {
 		}
 	}
 	return forms
+}
+
+// jsonForms returns how a text stands in a JSON string: with what has to be escaped, and
+// with what common writers escape beyond that. A tool's text is often JSON itself, so
+// each form also stands in a string of that.
+func jsonForms(v string) []string {
+	ascii := func(r rune) bool { return r < utf8.RuneSelf }
+	plain := func(special string) func(rune) bool {
+		return func(r rune) bool { return ascii(r) && !strings.ContainsRune(special, r) }
+	}
+	var forms []string
+	for _, form := range []string{
+		escaped(v, func(rune) bool { return true }, false),
+		escaped(v, func(r rune) bool { return !strings.ContainsRune("<>&\u2028\u2029", r) }, false), // encoding/json
+		escaped(v, ascii, false),                                // Python
+		strings.ReplaceAll(escaped(v, ascii, false), "/", `\/`), // PHP
+		escaped(v, plain("<>&'+`\""), true),                     // .NET
+	} {
+		forms = append(forms, form, escaped(form, func(rune) bool { return true }, false))
+	}
+	return forms
+}
+
+// escaped writes a text as it stands between the quotes of a JSON string (RFC 8259,
+// section 7); characters that are not plain are written by their numbers.
+func escaped(v string, plain func(rune) bool, upper bool) string {
+	format := `\u%04x`
+	if upper {
+		format = `\u%04X`
+	}
+	var b strings.Builder
+	for _, r := range v {
+		short := strings.IndexRune("\"\\\b\f\n\r\t", r)
+		switch {
+		case short >= 0 && plain(r):
+			b.WriteString(`\` + `"\bfnrt`[short:short+1])
+		case r >= ' ' && plain(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, format+format, high, low)
+		default:
+			fmt.Fprintf(&b, format, r)
+		}
+	}
+	return b.String()
 }
 
 // IsEmpty reports whether the redactor knows no secret.

@@ -34,3 +34,36 @@ func TestRedactor(t *testing.T) {
 		t.Error("copied what holds no secret")
 	}
 }
+
+// TestRedactorInJSON holds that a secret is masked however a program writes it as a JSON
+// string, and that what is left is JSON.
+func TestRedactorInJSON(t *testing.T) {
+	const secret = "\"p<ä>/ss+w'ö😀rd\\\""
+	var r tenon.Redactor
+	r.Add(tenon.NewSecret(secret))
+	forms := map[string]string{
+		"as short as can be": `"\"p<ä>/ss+w'ö😀rd\\\""`,
+		"encoding/json":      `"\"p\u003cä\u003e/ss+w'ö😀rd\\\""`,
+		"Python":             `"\"p<\u00e4>/ss+w'\u00f6\ud83d\ude00rd\\\""`,
+		"PHP":                `"\"p<\u00e4>\/ss+w'\u00f6\ud83d\ude00rd\\\""`,
+		".NET":               `"\u0022p\u003C\u00E4\u003E/ss\u002Bw\u0027\u00F6\uD83D\uDE00rd\\\u0022"`,
+	}
+	for name, form := range forms {
+		var text string
+		if err := json.Unmarshal([]byte(form), &text); err != nil || text != secret {
+			t.Fatalf("%s: %q, %v", name, text, err)
+		}
+		if got := string(r.Bytes([]byte(form))); got != `"***"` {
+			t.Errorf("%s became %s", name, got)
+		}
+		var nested strings.Builder // a tool's result, whose text is the JSON of its program
+		e := json.NewEncoder(&nested)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(map[string]string{"text": `{"key":` + form + `}`}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.TrimSpace(r.Text(nested.String())); got != `{"text":"{\"key\":\"***\"}"}` {
+			t.Errorf("%s in a text became %s", name, got)
+		}
+	}
+}

@@ -54,7 +54,11 @@ func (q *questioner) ask(ctx context.Context, method string, params json.RawMess
 	if err != nil {
 		return nil, err
 	}
-	asked := agent.Question{Method: method, Params: q.h.clean(params)}
+	clean, err := q.clean(params)
+	if err != nil {
+		return nil, err
+	}
+	asked := agent.Question{Method: method, Params: clean}
 	q.h.log.Info("MCP server asks", "run", q.run, "step", step, "server", q.command.Server, "method", method)
 	if method == agent.MethodSample {
 		return q.sample(ctx, step, asked)
@@ -137,7 +141,11 @@ func (q *questioner) required(ctx context.Context, in *tenon.InputRequired) ([]t
 	if err != nil {
 		return nil, err
 	}
-	input := agent.Input{InputRequired: tenon.InputRequired{Requests: q.h.clean(in.Requests), State: in.State, Resume: in.Resume}}
+	clean, err := q.clean(in.Requests)
+	if err != nil {
+		return nil, err
+	}
+	input := agent.Input{InputRequired: tenon.InputRequired{Requests: clean, State: in.State, Resume: in.Resume}}
 	answered := map[string]json.RawMessage{}
 	cfg := q.config()
 	answers := cfg.Answers()
@@ -206,12 +214,14 @@ func readRequests(raw json.RawMessage) (map[string]inputRequest, error) {
 	return requests, nil
 }
 
-// clean masks secrets in JSON of a server.
-func (h *Host) clean(raw json.RawMessage) json.RawMessage {
-	if out := h.redactor.Bytes(raw); json.Valid(out) {
-		return out
+// clean masks secrets in what a server asks, before it is kept and shown. Errors:
+// protocol (what is left is no JSON, as where a secret stands as a number).
+func (q *questioner) clean(raw json.RawMessage) (json.RawMessage, error) {
+	out := q.h.redactor.Bytes(raw)
+	if len(raw) > 0 && !json.Valid(out) {
+		return nil, tenon.Errorf(tenon.CodeProtocol, "server '%s' asks with a configured secret where it cannot be masked", q.command.Server)
 	}
-	return raw
+	return out, nil
 }
 
 // learn has answers to fields that speak of secrets masked from now on, in logs and

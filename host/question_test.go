@@ -234,6 +234,23 @@ func TestAnswersAreChecked(t *testing.T) {
 	}
 }
 
+// TestQuestionsHoldNoSecret holds that a question is refused, and not kept, that holds a
+// secret where it cannot be masked: a number has no form without one.
+func TestQuestionsHoldNoSecret(t *testing.T) {
+	h := openCurious(t, true, servers.Config{})
+	h.Learn(tenon.NewSecret("739184652"))
+	form := `{"mode":"form","message":"Which?","requestedSchema":{"type":"object","properties":{"n":{"type":"integer","default":739184652}}}}`
+	said, events := callAsked(t, h, ask1("elicitation/create", form), agent.Ruling{Verdict: tenon.Deny, By: "ann"})
+	if !strings.Contains(said, "asks with a configured secret where it cannot be masked") {
+		t.Errorf("the server was told %q", said)
+	}
+	for _, e := range events {
+		if e.Kind == tenon.EventQuestion {
+			t.Errorf("kept %s", e.Data)
+		}
+	}
+}
+
 // TestQuestionsExpire ends a question with the run.
 func TestQuestionsExpire(t *testing.T) {
 	h := openCurious(t, true, servers.Config{})
