@@ -128,8 +128,7 @@ func (h *Host) collect(ctx context.Context, s tenon.Session) ([]tenon.Session, [
 		return nil, nil, tenon.Errorf(tenon.CodeTooLarge, "session %s has more than %d runs", s.ID, maxListed)
 	}
 	for _, row := range slices.Backward(runs) { // a called run's id begins with its caller's
-		events, err := h.store.Events(ctx, row.ID, 0, 0)
-		events = h.veil(events)
+		events, err := h.Journal(ctx, row.ID, 0)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -154,8 +153,7 @@ func (h *Host) learnSecrets(ctx context.Context) error {
 			continue
 		}
 		c, err := h.config.Server(ctx, name)
-		h.redactor.Add(c.Auth.Secret)
-		for _, v := range c.Secrets {
+		for _, v := range c.SecretValues() {
 			h.redactor.Add(v)
 		}
 		errs = append(errs, err)

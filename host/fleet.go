@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"slices"
 	"sync"
 
 	"github.com/tenonhq/tenon"
@@ -111,7 +110,7 @@ func (h *Host) makeServer(before *Host, name string, entry servers.Config, kept 
 		// that is missing harms no other server.
 		Resolve: func(ctx context.Context) (servers.Config, error) {
 			c, err := cfg.Server(ctx, name)
-			for _, v := range append(slices.Clone(c.Secrets), c.Auth.Secret, c.Auth.ClientSecret, c.Auth.PrivateKey, c.Auth.Assertion) {
+			for _, v := range c.SecretValues() {
 				redactor.Add(v)
 			}
 			return c, err

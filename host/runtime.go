@@ -55,10 +55,9 @@ func (h *Host) AddServer(ctx context.Context, name string, entry servers.Config)
 	s := servers.New(name, entry, servers.Options{LookupEnv: h.cfg.LookupEnv, Version: h.cfg.Version, Logger: h.log, Logs: kept, Live: true, Frames: !h.cfg.Brief, Vault: vault, Learned: h.redactor.Add, Mask: h.redactor.Text, Admit: h.onlyPublic(), Slow: h.cfg.Slow,
 		Reaper: &h.fleet.reaper,
 		Resolve: func(context.Context) (servers.Config, error) {
-			h.redactor.Add(entry.Auth.Secret)
-			h.redactor.Add(entry.Auth.ClientSecret)
-			h.redactor.Add(entry.Auth.PrivateKey)
-			h.redactor.Add(entry.Auth.Assertion)
+			for _, v := range entry.SecretValues() {
+				h.redactor.Add(v)
+			}
 			return entry, nil
 		}})
 	if _, err := s.Tools(ctx); err != nil {

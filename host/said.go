@@ -72,8 +72,7 @@ func (h *Host) said(ctx context.Context, run string, upTo uint64) ([]Said, error
 func (h *Host) links(ctx context.Context, run string, upTo uint64) ([]link, error) {
 	var links []link
 	for run != "" {
-		events, err := h.store.Events(ctx, run, 0, int(upTo))
-		events = h.veil(events)
+		events, err := h.Page(ctx, run, 0, int(upTo))
 		if err != nil {
 			return nil, err
 		}

@@ -135,6 +135,36 @@ func TestExportMasksSecrets(t *testing.T) {
 	}
 }
 
+// TestExportMasksSecretsOfServers holds that each kind of secret of an entry is masked,
+// although the server was never started.
+func TestExportMasksSecretsOfServers(t *testing.T) {
+	const canary = "canary-77f3-9d1c"
+	lookup := func(string) (string, bool) { return canary, true }
+	for name, entry := range map[string]string{
+		"secret":        "{url: http://127.0.0.1:9/mcp, auth: {type: bearer, secret: {env: CANARY}}}",
+		"client_secret": "{url: http://127.0.0.1:9/mcp, auth: {type: oauth, grant: client_credentials, client_id: x, client_secret: {env: CANARY}}}",
+		"assertion":     "{url: http://127.0.0.1:9/mcp, auth: {type: oauth, grant: jwt_bearer, client_id: x, assertion: {env: CANARY}}}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			cfg, err := config.Parse("tenon.yaml", []byte("version: 1\nservers:\n  x: "+entry+"\n"), config.Options{Dir: dir, LookupEnv: lookup})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := answering(func(*tenon.Request) (*tenon.Response, error) { return says("you said " + canary), nil })
+			h, err := host.Open(t.Context(), host.Config{Config: cfg, Home: dir, Model: "m", Models: map[string]tenon.Model{"m": m}, LookupEnv: lookup})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = h.Close() })
+			r, _ := ask(t, h, host.Question{Text: "what is it?", NoTools: true})
+			if _, text := export(t, h, r.Session); strings.Contains(text, canary) || !strings.Contains(text, "you said ***") {
+				t.Errorf("the export holds %s", text)
+			}
+		})
+	}
+}
+
 // TestExportMarkdown: what texts hold stays text.
 func TestExportMarkdown(t *testing.T) {
 	m := answering(func(req *tenon.Request) (*tenon.Response, error) {

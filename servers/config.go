@@ -185,8 +185,8 @@ type Config struct {
 	// Rules for the tools of this server; stands above `policy.defaults`.
 	Policy policy.Block `yaml:"policy"`
 
-	// Secrets are the values that came from secrets into Env, Headers and Args, for
-	// whoever masks them.
+	// Secrets are the values that came from secrets into Env, Headers and Args; see
+	// [Config.SecretValues].
 	Secrets []tenon.Secret `yaml:"-"`
 }
 
@@ -216,6 +216,12 @@ type Auth struct {
 	Issuer string `yaml:"issuer" default:"what the server names"`
 	// oauth: port of this machine to which the browser comes back.
 	CallbackPort int `yaml:"callback_port" default:"any free port" min:"1" max:"65535"`
+}
+
+// SecretValues returns all secrets of an entry that is ready to start, the absent ones
+// too, for whoever masks them.
+func (c Config) SecretValues() []tenon.Secret {
+	return append([]tenon.Secret{c.Auth.Secret, c.Auth.ClientSecret, c.Auth.PrivateKey, c.Auth.Assertion}, c.Secrets...)
 }
 
 // WithDefaults returns a copy in which every absent value has its default;

@@ -13,8 +13,8 @@ import (
 // what the catalog and the rules take from it leads to the same connection. It is a
 // digest, because it is made of values that may be secret.
 func (c Config) Identity() string {
-	secrets := []string{c.Auth.Secret.Reveal(), c.Auth.ClientSecret.Reveal(), c.Auth.PrivateKey.Reveal(), c.Auth.Assertion.Reveal()}
-	for _, s := range c.Secrets {
+	var secrets []string
+	for _, s := range c.SecretValues() {
 		secrets = append(secrets, s.Reveal())
 	}
 	c = c.WithDefaults()
