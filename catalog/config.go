@@ -72,14 +72,25 @@ type Tool struct {
 	Policy policy.Block `yaml:"policy"`
 }
 
-// Tools that no MCP server has are those of servers of these names, which no
-// configuration can have.
+// The servers of tools that no MCP server has, in rules and records. No server of a
+// configuration can have such a name.
 const (
 	AgentServer    = "agents"
 	HTTPServer     = "http_tools"
 	PromptServer   = "prompt_tools"
 	WorkflowServer = "workflows"
+	StepServer     = "workflow_steps"  // requests that are steps of workflows
+	HandoffServer  = "handoffs"        // agents that take over
+	ArtifactServer = "artifacts"       // the reader of large results
+	DataServer     = "data_repository" // the query of a conversation's tables
+	FinderServer   = "tool_search"     // the tool that finds others
+	FunctionServer = "functions"       // functions of a Go program
 )
+
+// OwnServers returns all of these names.
+func OwnServers() []string {
+	return []string{AgentServer, HTTPServer, PromptServer, WorkflowServer, StepServer, HandoffServer, ArtifactServer, DataServer, FinderServer, FunctionServer}
+}
 
 // kindServers names the server of each kind of tool that no MCP server has.
 var kindServers = map[string]string{tenon.KindAgent: AgentServer, tenon.KindHTTP: HTTPServer, tenon.KindPrompt: PromptServer, tenon.KindWorkflow: WorkflowServer}

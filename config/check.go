@@ -123,7 +123,7 @@ func (k *checker) server(p, name string, s servers.Config) {
 		}
 		return
 	}
-	if slices.Contains([]string{catalog.AgentServer, catalog.HTTPServer, catalog.PromptServer, "handoffs", "artifacts", "tool_search", "functions"}, name) {
+	if slices.Contains(catalog.OwnServers(), name) {
 		k.add(k.keyed[p], p, "the name is taken by tenon's own tools", "choose another one")
 	}
 	k.shaping(p, s)

@@ -187,7 +187,8 @@ func (k *checker) mention(p string, m policy.Mention, groups []string) {
 	}
 	switch m.Of {
 	case "tool.server":
-		own := []string{"agents", "artifacts", "handoffs"}
+		// Which of tenon's own there are only these two tell by the file alone.
+		own := slices.DeleteFunc(catalog.OwnServers(), func(n string) bool { return n == catalog.HTTPServer || n == catalog.PromptServer })
 		for name, t := range k.c.Tools {
 			if t.Kind == tenon.KindHTTP || t.Kind == tenon.KindPrompt {
 				own = append(own, t.WithDefaults(name).Server)

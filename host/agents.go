@@ -15,7 +15,7 @@ import (
 // Other agents are offered as the tools of two servers that no configuration can
 // name.
 const (
-	handoffServer = "handoffs"
+	handoffServer = catalog.HandoffServer
 	handoffPrefix = "transfer_to_"
 )
 

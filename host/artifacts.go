@@ -9,12 +9,13 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/catalog"
 )
 
 // The tool with which a model reads a result that was too large to be given whole.
 // It is offered once there is one.
 const (
-	artifactServer = "artifacts"
+	artifactServer = catalog.ArtifactServer
 	readerTool     = "read_artifact"
 )
 

@@ -169,7 +169,7 @@ func rowsIn(r *tenon.Result, value string) (string, bool) {
 
 var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// queried is a name of a table in a query, or a text in it, in which there are none.
+// queriedName finds the names of tables in a query, and its texts, in which there are none.
 var queriedName = regexp.MustCompile(`(?i)'(?:[^']|'')*'|\btable_[0-9]{1,6}\b`)
 
 // query writes a look into tables as a step of its own.

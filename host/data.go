@@ -25,7 +25,7 @@ import (
 // The tool with which a model looks into the tables of its conversation. It is offered
 // once there are some.
 const (
-	dataServer = "data_repository"
+	dataServer = catalog.DataServer
 	queryTool  = "query_table"
 )
 

@@ -254,7 +254,7 @@ func (d *Dialog) started() {
 	d.end(&d.answer, ChunkAnswer, false)
 }
 
-// bill tells of the calls that were to be tried again and were not.
+// settle tells of the calls that were to be tried again and were not.
 func (d *Dialog) settle() {
 	for _, step := range d.order {
 		d.tell(step)

@@ -16,7 +16,7 @@ import (
 // been tried once, or the context ends.
 func (h *Host) ConnectEager(ctx context.Context) {
 	var all []*servers.Server
-	for name, s := range h.servers {
+	for name, s := range h.Servers() {
 		if h.config.Servers[name].Lifecycle == servers.LifecycleEager {
 			all = append(all, s)
 		}

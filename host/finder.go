@@ -17,7 +17,7 @@ import (
 // The tool with which a model finds others. It is offered where there are tools that
 // the model is not told of.
 const (
-	finderServer = "tool_search"
+	finderServer = catalog.FinderServer
 	finderTool   = "find_tools"
 )
 

@@ -15,7 +15,7 @@ import (
 
 // FunctionServer is the server whose tools the functions of [Config.Functions] are, in
 // rules and records.
-const FunctionServer = "functions"
+const FunctionServer = catalog.FunctionServer
 
 // Function is a tool that is a function of the program. Its calls go the way of any
 // tool: rules, approval, checks of the arguments, the record.

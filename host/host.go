@@ -288,8 +288,8 @@ func (h *Host) openServers(before *Host) error {
 		h.toolsets[FunctionServer] = h.wrapped(FunctionServer, t)
 	}
 	for name, t := range h.cfg.Toolsets {
-		if _, ok := h.toolsets[name]; ok {
-			return tenon.Errorf(tenon.CodeConfig, "toolset '%s' has the name of a configured server", name)
+		if _, ok := h.toolsets[name]; ok || isReserved(name) {
+			return tenon.Errorf(tenon.CodeConfig, "toolset '%s' has the name of a configured server, or of tenon's own tools; give it another one", name)
 		}
 		h.toolsets[name] = h.wrapped(name, t)
 	}

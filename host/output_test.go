@@ -43,7 +43,7 @@ func openWith(t *testing.T, yaml, script string) *host.Host {
 	return h
 }
 
-// ask runs a question to its end and reports.
+// askReport runs a question to its end and reports.
 func askReport(t *testing.T, h *host.Host, q host.Question) agent.Report {
 	t.Helper()
 	run := ""

@@ -95,14 +95,17 @@ func checkName(name string) error {
 	if name == "" || name != tenon.Visible(name) || strings.ContainsAny(name, " /\t\n") {
 		return tenon.Errorf(tenon.CodeConfig, "'%s' is no name of a server", tenon.Visible(name))
 	}
-	if slices.Contains(ownServers, name) {
+	if isReserved(name) {
 		return tenon.Errorf(tenon.CodeConfig, "'%s' is a name of tenon's own tools", name)
 	}
 	return nil
 }
 
-// ownServers are the toolsets that tenon itself brings.
-var ownServers = []string{artifactServer, dataServer, finderServer, handoffServer, catalog.AgentServer, catalog.HTTPServer, catalog.PromptServer}
+// isReserved reports whether a name is that of a toolset that tenon itself brings. The
+// functions of a program are the program's own.
+func isReserved(name string) bool {
+	return slices.Contains(catalog.OwnServers(), name) && name != FunctionServer
+}
 
 func (h *Host) add(name string, t tenon.Toolset, src catalog.Source, s *servers.Server, b *policy.Block) error {
 	h.mu.Lock()
@@ -141,7 +144,7 @@ func (h *Host) add(name string, t tenon.Toolset, src catalog.Source, s *servers.
 func (h *Host) RemoveServer(name string) error {
 	h.mu.Lock()
 	_, ok := h.toolsets[name]
-	if !ok || slices.Contains(ownServers, name) {
+	if !ok || isReserved(name) {
 		h.mu.Unlock()
 		return tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'", tenon.Visible(name))
 	}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/servers"
 )
@@ -72,6 +74,30 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
+// TestOwnToolsStay holds that tenon's own tools cannot be taken away or replaced.
+func TestOwnToolsStay(t *testing.T) {
+	w, err := config.ParseWorkflow("w.yaml", []byte("kind: workflow\nversion: 1\nname: w\nsteps:\n  - id: a\n    template: x\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := func(string) (string, bool) { return "", false }
+	h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), LookupEnv: none, Workflows: map[string]host.Workflow{"w": {Workflow: w}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	if err := h.RemoveServer("workflows"); tenon.ErrorCode(err) != tenon.CodeNotFound {
+		t.Errorf("the workflows were removed: %v", err)
+	}
+	if s, _, err := h.Tools(t.Context()); err != nil || !slices.Equal(s.Names(), []string{"w"}) {
+		t.Errorf("tools %v, %v", s.Names(), err)
+	}
+	_, err = host.Open(t.Context(), host.Config{Home: t.TempDir(), LookupEnv: none, Toolsets: map[string]tenon.Toolset{"workflow_steps": fixed{}}})
+	if tenon.ErrorCode(err) != tenon.CodeConfig {
+		t.Errorf("a toolset with the name of tenon's own: %v", err)
+	}
+}
+
 // TestAddAndRemove adds and removes toolsets while others look.
 func TestAddAndRemove(t *testing.T) {
 	h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), LookupEnv: func(string) (string, bool) { return "", false }})
@@ -98,6 +124,7 @@ func TestAddAndRemove(t *testing.T) {
 		{h.AddToolset("a b", one), tenon.CodeConfig, "x"},
 		{h.AddServer(t.Context(), "dead", servers.Config{Command: "no-such-program-of-tenon"}), tenon.CodeUnreachable, "x"},
 		{h.RemoveServer("artifacts"), tenon.CodeNotFound, "x"},
+		{h.AddToolset("workflow_steps", one), tenon.CodeConfig, "x"},
 		{h.RemoveServer("nope"), tenon.CodeNotFound, "x"},
 	} {
 		if tenon.ErrorCode(step.do) != step.code || tools() != step.want {

@@ -83,7 +83,6 @@ func (c *call) agentList() []AgentInfo {
 	return list
 }
 
-// models lists the configured models and, with ?probe=true, local ones that answer.
 // ModelEntry is a model, and which provider's rules hold for the tools that it is told of; see
 // GET /api/v1/lint. Rules is empty where it takes everything.
 type ModelEntry struct {
@@ -91,6 +90,7 @@ type ModelEntry struct {
 	Rules string `json:"rules,omitempty"`
 }
 
+// models lists the configured models and, with ?probe=true, local ones that answer.
 func (c *call) models() error {
 	probe, err := c.flag("probe")
 	if err != nil {

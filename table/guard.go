@@ -230,7 +230,7 @@ const (
 	headerBatch      = 3
 )
 
-// message checks the metadata of one message and returns what is in it and how
+// checkMessage checks the metadata of one message and returns what is in it and how
 // many bytes its body has.
 func checkMessage(meta []byte) (header byte, body int64, err error) {
 	f := &flat{b: meta}

@@ -301,7 +301,7 @@ func (r *Reader) Column(name string) (Column, error) {
 	return Column{}, invalid("No tool column found in the tools table. Please provide a valid tool column.")
 }
 
-// rowIDs returns the id of a row of a batch; first is how many rows came before.
+// id returns the id of a row of a batch; first is how many rows came before.
 func (r *Reader) id(rec arrow.RecordBatch, i int, first int64) string {
 	if r.rowID >= 0 {
 		if s, null := text(rec.Column(r.rowID), i); !null {

@@ -203,8 +203,6 @@ func TestStdio(t *testing.T) {
 	})
 }
 
-// alive reports whether the process runs; one that only waits to be reaped by
-// whoever inherited it does not.
 // TestPR3_Killed kills a host that has servers with deaf grandchildren.
 func TestPR3_Killed(t *testing.T) {
 	host := exec.Command(os.Args[0])

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/catalog"
 )
 
 // The kinds of command of this core, beside those of package agent.
@@ -16,7 +17,7 @@ const (
 
 // StepServer is the server, in rules and records, of steps that are requests. Their
 // remote name is WORKFLOW.STEP.
-const StepServer = "workflow_steps"
+const StepServer = catalog.StepServer
 
 // SQLCommand is the data of a [CommandSQL]. It ends with an event of kind result, whose
 // one output is the table; the result's structured content are its first rows.
