@@ -163,7 +163,7 @@ func (h *Host) count(ctx context.Context, run tenon.Run, step string, b agent.Bu
 // modelUse is the most that a model call may come to.
 func (h *Host) modelUse(ctx context.Context, p *agent.Prompt) use {
 	out := answerTokens
-	if c, err := h.models.config(ctx, p.Model); err == nil && c.MaxTokens > 0 {
+	if c, err := h.models.settings(p.Model); err == nil && c.MaxTokens > 0 {
 		out = c.MaxTokens
 	}
 	in := p.Tokens + len(p.System)/4

@@ -79,13 +79,8 @@ func (m *models) choose(ctx context.Context, question, agent string) (string, er
 	return "", tenon.Errorf(tenon.CodeConfig, "there is no model: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, add an entry to models in tenon.yaml, or name one with --model provider/name")
 }
 
-// priced returns the settings of a model by name, with its price where one is
-// known.
-func (m *models) priced(ctx context.Context, name string) (model.Config, error) {
-	c, err := m.config(ctx, name)
-	if err != nil {
-		return c, err
-	}
+// priced adds to the settings of a model its price, where one is known.
+func (m *models) priced(c model.Config) (model.Config, error) {
 	table, err := m.prices()
 	if err != nil {
 		return c, err
@@ -98,34 +93,31 @@ func (m *models) priced(ctx context.Context, name string) (model.Config, error) 
 
 // Price returns what the tokens of a model cost: the model as [Question.Model]
 // names it. False: no price is known. Errors: config, not_found.
-func (h *Host) Price(ctx context.Context, name string) (model.Price, bool, error) {
+func (h *Host) Price(_ context.Context, name string) (model.Price, bool, error) {
 	if name == DemoModel {
 		return model.Price{}, false, nil
 	}
-	c, err := h.models.priced(ctx, name)
+	c, err := h.models.settings(name)
+	if err == nil {
+		c, err = h.models.priced(c)
+	}
 	if err != nil || c.Price == nil {
 		return model.Price{}, false, err
 	}
 	return *c.Price, true, nil
 }
 
-// config returns the settings of a model by name: an entry of models, or
-// "provider/name" with that provider's defaults.
-func (m *models) config(ctx context.Context, name string) (model.Config, error) {
-	replays := m.h.cassette.player != nil // which reaches nobody, so that no key is looked for
-	if _, ok := m.h.config.Models[name]; ok && !replays {
-		return m.h.config.Model(ctx, name)
-	} else if ok {
-		c := m.h.config.KeylessModel(name)
-		c.APIKey = tenon.NewSecret(noKey)
-		return c, nil
+// settings returns those of a model by name, without its key: an entry of models, or
+// "provider/name" with that provider's defaults. No place of a secret is looked at.
+func (m *models) settings(name string) (model.Config, error) {
+	if _, ok := m.h.config.Models[name]; ok {
+		return m.h.config.KeylessModel(name), nil
 	}
 	if file, ok := strings.CutPrefix(name, scriptPrefix); ok {
 		return model.Config{Name: name, Provider: "script", Path: file}, nil
 	}
 	provider, id, ok := strings.Cut(name, "/")
-	p, known := model.Lookup(provider)
-	if !ok || !known || id == "" {
+	if _, known := model.Lookup(provider); !ok || !known || id == "" {
 		entries := ""
 		if names := m.h.config.ModelNames(); len(names) > 0 {
 			entries = "an entry of models (" + strings.Join(names, ", ") + "), "
@@ -133,10 +125,24 @@ func (m *models) config(ctx context.Context, name string) (model.Config, error) 
 		return model.Config{}, tenon.Errorf(tenon.CodeNotFound, "there is no model '%s': name %sprovider/name with a provider of %s, or script:FILE",
 			name, entries, strings.Join(model.ProviderNames(), ", "))
 	}
-	c := model.Config{Name: name, Provider: provider, Model: id}
-	if key, ok := m.h.cfg.LookupEnv(p.KeyEnv); replays {
+	return model.Config{Name: name, Provider: provider, Model: id}, nil
+}
+
+// config returns the settings of a model with its key.
+func (m *models) config(ctx context.Context, name string) (model.Config, error) {
+	c, err := m.settings(name)
+	if err != nil || strings.HasPrefix(name, scriptPrefix) {
+		return c, err
+	}
+	if m.h.cassette.player != nil { // it reaches nobody, so that no key is looked for
 		c.APIKey = tenon.NewSecret(noKey)
-	} else if ok && p.KeyEnv != "" {
+		return c, nil
+	}
+	if _, ok := m.h.config.Models[name]; ok {
+		return m.h.config.Model(ctx, name)
+	}
+	p, _ := model.Lookup(c.Provider)
+	if key, ok := m.h.cfg.LookupEnv(p.KeyEnv); ok && p.KeyEnv != "" {
 		c.APIKey = tenon.NewSecret(key)
 	}
 	return c, nil
@@ -159,7 +165,7 @@ func (m *models) get(ctx context.Context, name string) (opened, error) {
 
 // mode says how the tools of a model are called where its agent does not say it.
 func (m *models) mode(name string) string {
-	if c, err := m.config(context.Background(), name); err == nil && c.ToolMode == model.ToolsReact {
+	if c, err := m.settings(name); err == nil && c.ToolMode == model.ToolsReact {
 		return agent.ModeReact
 	}
 	return agent.ModeNative
@@ -167,6 +173,6 @@ func (m *models) mode(name string) string {
 
 // takesTools reports whether a model is to be offered tools.
 func (m *models) takesTools(name string) bool {
-	c, err := m.config(context.Background(), name)
+	c, err := m.settings(name)
 	return err != nil || c.ToolMode != model.ToolsNone
 }

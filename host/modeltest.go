@@ -62,7 +62,7 @@ func (h *Host) Models(ctx context.Context, probe bool) ([]ModelInfo, error) {
 		add(name, FromProgram, "", model.Config{})
 	}
 	found := func(name, from, where string) {
-		if c, err := h.models.config(ctx, name); err == nil {
+		if c, err := h.models.settings(name); err == nil {
 			add(name, from, where, c)
 		}
 	}
@@ -184,7 +184,10 @@ func (h *Host) testable(ctx context.Context, name string) (tenon.Model, bool, er
 		m, err := h.models.get(ctx, name)
 		return m, true, err
 	}
-	c, err := h.models.priced(ctx, name)
+	c, err := h.models.config(ctx, name)
+	if err == nil {
+		c, err = h.models.priced(c)
+	}
 	if err != nil {
 		return nil, false, err
 	}

@@ -16,7 +16,10 @@ func (m *models) make(ctx context.Context, name string) (opened, error) {
 	if name == DemoModel {
 		return opened{Model: m.h.cassette.model(script.Demo())}, nil
 	}
-	c, err := m.priced(ctx, name)
+	c, err := m.config(ctx, name)
+	if err == nil {
+		c, err = m.priced(c)
+	}
 	if err != nil {
 		return opened{}, err
 	}
