@@ -31,6 +31,8 @@ type WorkflowCall struct {
 	Grant string
 	// Debug keeps the folder of a run that fails, with the inputs of its steps.
 	Debug bool
+	// Credentials are what the caller has of its own at servers; see [Host.Accept].
+	Credentials Credentials
 }
 
 // StartWorkflow begins the run of a workflow. Beginning it is the permission to run it,
@@ -57,7 +59,12 @@ func (h *Host) StartWorkflow(ctx context.Context, c WorkflowCall) (tenon.Run, er
 			return tenon.Run{}, err
 		}
 	}
-	return row, h.startFlow(ctx, engine.Spec{Run: row, Fresh: true}, spec, s, pack, blobs)
+	spec.Brought = c.Credentials.servers()
+	h.brought.hold(row.ID, row.Principal, c.Credentials)
+	if err = h.startFlow(ctx, engine.Spec{Run: row, Fresh: true}, spec, s, pack, blobs); err != nil {
+		h.brought.drop(row.ID)
+	}
+	return row, err
 }
 
 // startWorkflowChild begins the run of a workflow that a call of its tool leads to.

@@ -64,29 +64,26 @@ func (c *call) decideApproval() error {
 	if err := c.decode(&r, false); err != nil {
 		return err
 	}
-	id := c.req.PathValue("id")
-	run, step, ok := cutApproval(id)
-	if !ok {
-		return tenon.Errorf(tenon.CodeNotFound, "there is no approval '%s'; an id is RUN/STEP, with the slash as %%2F", id)
+	run, step, err := c.approval(c.req.PathValue("id"))
+	if err != nil {
+		return err
 	}
 	r.Step = step
-	return c.settle(run, r)
+	return c.settle(run.ID, r)
 }
 
-// cutApproval splits RUN/STEP. The id of a run that another one called has slashes of
-// its own, and so has the step of a question.
-func cutApproval(id string) (run, step string, ok bool) {
-	i := strings.LastIndexByte(id, '/')
-	if i <= 0 || i == len(id)-1 {
-		return "", "", false
+// approval takes the id of an approval, RUN/STEP, apart. The id of a run that another one
+// called has slashes of its own, and so has the step of a question, so that only the
+// runs that there are tell where the step begins.
+func (c *call) approval(id string) (run tenon.Run, step string, err error) {
+	for end := strings.LastIndexByte(id, '/'); end > 0; end = strings.LastIndexByte(id[:end], '/') {
+		run, err := c.runOf(id[:end])
+		if tenon.ErrorCode(err) == tenon.CodeNotFound {
+			continue
+		}
+		return run, id[end+1:], err
 	}
-	if id[i+1] == 'q' { // "1.0/q1"
-		i = strings.LastIndexByte(id[:i], '/')
-	}
-	if i <= 0 {
-		return "", "", false
-	}
-	return id[:i], id[i+1:], true
+	return run, "", tenon.Errorf(tenon.CodeNotFound, "there is no approval '%s'; an id is RUN/STEP, in a path with the slash as %%2F", tenon.Visible(id))
 }
 
 // settle decides and has the run go on.

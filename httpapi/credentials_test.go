@@ -121,6 +121,14 @@ func TestCredentialsOfCallers(t *testing.T) {
 			c.LoadTools = new(bool)
 		}),
 	}}
+	file := filepath.Join(dir, "flow.yaml")
+	if err := os.WriteFile(file, []byte("kind: workflow\nversion: 1\nname: flow\nsteps:\n  - {id: query, tool: change, server: open}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	flow, pack, err := config.ReadWorkflow(file)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var logs bytes.Buffer
 	var logging sync.Mutex
 	logger := slog.New(slog.NewTextHandler(writerFunc(func(b []byte) (int, error) {
@@ -129,7 +137,7 @@ func TestCredentialsOfCallers(t *testing.T) {
 		return logs.Write(b)
 	}), &slog.HandlerOptions{Level: slog.LevelDebug}))
 	open := func() (*host.Host, http.Handler) {
-		h, err := host.Open(t.Context(), host.Config{Config: cfg, Home: filepath.Join(dir, "home"), Model: "script:" + script, Logger: logger,
+		h, err := host.Open(t.Context(), host.Config{Config: cfg, Home: filepath.Join(dir, "home"), Model: "script:" + script, Logger: logger, Workflows: map[string]host.Workflow{"flow": {Workflow: flow, Pack: pack}},
 			LookupEnv: func(string) (string, bool) { return "", false }})
 		if err != nil {
 			t.Fatal(err)
@@ -226,6 +234,14 @@ func TestCredentialsOfCallers(t *testing.T) {
 		return r.Run.ID
 	}
 	allow := `{"step":"1.0","verdict":"allow"}`
+	var r httpapi.StartResponse
+	if err := json.Unmarshal([]byte(ask(202, annaToken, "POST", "/api/v1/workflows/flow/run", "", bring("open", anna))), &r); err != nil {
+		t.Fatal(err)
+	}
+	reach(t, h, r.Run.ID, tenon.RunInputRequired)
+	ask(200, annaToken, "POST", "/api/v1/approvals/"+r.Run.ID+"%2Fquery.0/decide", `{"verdict":"allow"}`, "")
+	reach(t, h, r.Run.ID, tenon.RunCompleted)
+	saw("tools/call " + asAnna)
 	first, second := begin(), begin()
 	ask(200, annaToken, "POST", "/api/v1/runs/"+first+"/decide", allow, "")
 	reach(t, h, first, tenon.RunCompleted)
@@ -257,7 +273,7 @@ func TestCredentialsOfCallers(t *testing.T) {
 	}
 
 	var all []byte
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}

@@ -231,11 +231,7 @@ func ruling(text string) (verdict tenon.Verdict, id string, ok bool) {
 
 // ruled decides what a run waits for and has it go on. The answer goes on from there.
 func (c *call) ruled(verdict tenon.Verdict, id string) (tenon.Run, uint64, error) {
-	runID, step, ok := cutApproval(id)
-	if !ok {
-		return tenon.Run{}, 0, tenon.Errorf(tenon.CodeNotFound, "there is no approval '%s'", id)
-	}
-	run, err := c.runOf(runID)
+	run, step, err := c.approval(id)
 	if err != nil {
 		return run, 0, err
 	}

@@ -60,7 +60,7 @@ func (c *call) runWorkflow() error {
 	if err := c.admitRun(); err != nil {
 		return err
 	}
-	run, err := c.h.StartWorkflow(c.ctx(), host.WorkflowCall{Workflow: w, Params: r.Parameters, Inputs: inputs, Principal: c.caller.Principal})
+	run, err := c.h.StartWorkflow(c.ctx(), host.WorkflowCall{Workflow: w, Params: r.Parameters, Inputs: inputs, Principal: c.caller.Principal, Credentials: c.brought})
 	if err != nil {
 		return err
 	}

@@ -36,6 +36,8 @@ type Spec struct {
 	Depth     int               `json:"depth,omitempty"`
 	MaxDepth  int               `json:"max_depth,omitempty"`
 	Allowance agent.Allowance   `json:"allowance,omitzero"`
+	// Brought are the servers for which the caller brought credentials of its own.
+	Brought []string `json:"own_credentials,omitempty"`
 }
 
 // Summary is the core's own part of a [tenon.DoneData].
