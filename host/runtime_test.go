@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -76,12 +78,16 @@ func TestFunctions(t *testing.T) {
 
 // TestOwnToolsStay holds that tenon's own tools cannot be taken away or replaced.
 func TestOwnToolsStay(t *testing.T) {
-	w, err := config.ParseWorkflow("w.yaml", []byte("kind: workflow\nversion: 1\nname: w\nsteps:\n  - id: a\n    template: x\n"))
+	file := filepath.Join(t.TempDir(), "w.yaml")
+	if err := os.WriteFile(file, []byte("kind: workflow\nversion: 1\nname: w\nsteps:\n  - id: a\n    template: x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w, pack, err := config.ReadWorkflow(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	none := func(string) (string, bool) { return "", false }
-	h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), LookupEnv: none, Workflows: map[string]host.Workflow{"w": {Workflow: w}}})
+	h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), LookupEnv: none, Workflows: map[string]host.Workflow{"w": {Workflow: w, Pack: pack}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,6 +101,14 @@ func TestOwnToolsStay(t *testing.T) {
 	_, err = host.Open(t.Context(), host.Config{Home: t.TempDir(), LookupEnv: none, Toolsets: map[string]tenon.Toolset{"workflow_steps": fixed{}}})
 	if tenon.ErrorCode(err) != tenon.CodeConfig {
 		t.Errorf("a toolset with the name of tenon's own: %v", err)
+	}
+	half := host.Workflow{Workflow: w}
+	_, err = host.Open(t.Context(), host.Config{Home: t.TempDir(), LookupEnv: none, Workflows: map[string]host.Workflow{"w": half}})
+	if tenon.ErrorCode(err) != tenon.CodeConfig {
+		t.Errorf("a workflow without its pack: %v", err)
+	}
+	if _, err := h.StartWorkflow(t.Context(), host.WorkflowCall{Workflow: half}); tenon.ErrorCode(err) != tenon.CodeConfig {
+		t.Errorf("a workflow without its pack begins: %v", err)
 	}
 }
 

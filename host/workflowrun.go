@@ -39,6 +39,9 @@ type WorkflowCall struct {
 // not for what its steps do. Errors: invalid (parameters, tables, a tool that is not
 // there), denied, those of connecting, store.
 func (h *Host) StartWorkflow(ctx context.Context, c WorkflowCall) (tenon.Run, error) {
+	if err := c.Workflow.check(); err != nil {
+		return tenon.Run{}, err
+	}
 	f := newFlow(c.Workflow)
 	inputs, blobs, err := h.takeTables(ctx, c.Inputs)
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 	"github.com/tenonhq/tenon/workflow"
 )
 
-// Workflow is a workflow as a tool.
+// Workflow is a workflow as a tool: the file and what goes with it, as
+// [config.ReadWorkflow] gives them.
 type Workflow struct {
 	*workflow.Workflow
 	Pack *workflow.Pack
@@ -26,6 +27,14 @@ type Workflow struct {
 	Description string
 	// Foreign says that it came with a table: what it says of itself counts for nothing.
 	Foreign bool
+}
+
+// check refuses what a program has made only half of.
+func (w Workflow) check() error {
+	if w.Workflow == nil || w.Pack == nil {
+		return tenon.Errorf(tenon.CodeConfig, "a workflow needs its file and its pack: take both from config.ReadWorkflow")
+	}
+	return nil
 }
 
 // flow is a workflow that the host can run.
@@ -83,6 +92,9 @@ func (h *Host) openWorkflows() error {
 		h.flows.tools[name] = newFlow(Workflow{Workflow: w, Pack: pack})
 	}
 	for name, w := range h.cfg.Workflows {
+		if err := w.check(); err != nil {
+			return err
+		}
 		if h.flows.tools[name] != nil {
 			return tenon.Errorf(tenon.CodeConfig, "there are two workflows '%s'", name)
 		}

@@ -11,15 +11,19 @@ import (
 )
 
 // in returns the servers to ask: the one of a name, or all that are enabled.
-func (c *call) in(name string) ([]string, error) {
+func (c *call) in(name string) ([]*servers.Server, error) {
+	if name != "" {
+		s, err := c.usable(name)
+		return []*servers.Server{s}, err
+	}
 	all := c.h.Servers()
-	if name == "" {
-		return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(n string) bool { return all[n].Status().State == servers.StateDisabled }), nil
+	var list []*servers.Server
+	for _, n := range slices.Sorted(maps.Keys(all)) {
+		if all[n].Status().State != servers.StateDisabled {
+			list = append(list, all[n])
+		}
 	}
-	if _, err := c.usable(name); err != nil {
-		return nil, err
-	}
-	return []string{name}, nil
+	return list, nil
 }
 
 // usable finds a server that can be asked.
@@ -41,28 +45,28 @@ const askParallel = 8
 // problem, unless it is the only one.
 func asked[T any](c *call, name string, ask func(*servers.Server) ([]T, error)) (offers[T], error) {
 	out := offers[T]{Items: []T{}}
-	names, err := c.in(name)
+	list, err := c.in(name)
 	if err != nil {
 		return out, err
 	}
-	got := make([][]T, len(names))
-	errs := make([]error, len(names))
+	got := make([][]T, len(list))
+	errs := make([]error, len(list))
 	slots := make(chan struct{}, askParallel)
 	var wg sync.WaitGroup
-	for i, n := range names {
+	for i, s := range list {
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			got[i], errs[i] = ask(c.h.Servers()[n])
+			got[i], errs[i] = ask(s)
 		})
 	}
 	wg.Wait()
-	for i, n := range names {
+	for i, s := range list {
 		if errs[i] != nil && name != "" {
 			return out, errs[i]
 		}
 		if errs[i] != nil {
-			out.Problems = append(out.Problems, ServerProblem{n, tenon.ErrorCode(errs[i]), errs[i].Error()})
+			out.Problems = append(out.Problems, ServerProblem{s.Status().Name, tenon.ErrorCode(errs[i]), errs[i].Error()})
 		}
 		out.Items = append(out.Items, got[i]...)
 	}

@@ -101,6 +101,9 @@ func (c *call) chatServer(st servers.Status) (chatServer, error) {
 		s.List, s.Tools = tools, len(tools)
 	}
 	server := c.h.Servers()[st.Name]
+	if server == nil { // a program has just removed it
+		return s, nil
+	}
 	now := server.Status().State
 	if s.Connected = now == servers.StateReady || now == servers.StateDegraded; s.Connected {
 		ctx, cancel := context.WithTimeout(c.ctx(), countTime)
