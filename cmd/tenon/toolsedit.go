@@ -25,9 +25,9 @@ func newToolsAdd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add NAME --server SERVER",
 		Short: "Write an entry about one tool into tenon.yaml",
-		Long: "Sets the entry tools.NAME of the configuration file; NAME is what the model sees. Comments and order of the file\n" +
-			"stay. An argument is NAME:TYPE:DESCRIPTION; only the first two colons separate. The types are those of JSON\n" +
-			"Schema: " + strings.Join(argumentTypes, ", ") + ".",
+		Long: "Sets the entry tools.NAME of the configuration file, in place of one that is there; NAME is what the model sees.\n" +
+			"Comments and order of the file stay. An argument is NAME:TYPE:DESCRIPTION; only the first two colons separate.\n" +
+			"The types are those of JSON Schema: " + strings.Join(argumentTypes, ", ") + ".",
 		Example: "  tenon tools add get_bank_balance --server bank --description 'Get bank account balance' \\\n" +
 			"    --argument 'account_id:string:Bank account identifier' --required account_id",
 		Args: args(1, 1, "the tool's name"),
