@@ -399,6 +399,12 @@ test("every page fits a width of 400 pixels, and is used without a mouse", async
     const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     expect(over, at).toBeLessThanOrEqual(0);
   }
+  await page.goto(`${p.url}/tools`);
+  await page.getByRole("link", { name: "as models take all tools" }).click();
+  await page.getByRole("button", { name: "Look at all tools" }).click();
+  await expect(page.getByRole("list", { name: "Findings of all tools" })).toBeVisible();
+  await page.getByRole("link", { name: "all tools", exact: true }).click();
+  await expect(page.getByRole("region", { name: "List of tools" })).toBeVisible();
   await page.goto(`${p.url}/`);
   await expect(page.getByLabel("Question")).toBeFocused();
   await page.keyboard.press("Control+k");

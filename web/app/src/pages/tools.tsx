@@ -18,10 +18,22 @@ import type { Run, ToolDetail } from "../types";
 import { Badge, Button, Copy, Empty, ErrorBox, Json, LongText, Panel, State, To, count, cx, field, path, visible } from "../ui";
 
 export default function Tools({ name }: { name: string }) {
+  const { query } = usePlace();
+  const beside = name !== "" || query.has("lint"); // on a narrow screen either the list is seen or what is beside it
   return (
     <div className="flex h-full min-h-0">
-      <div className={cx("min-h-0 w-full flex-col border-r border-line md:flex md:w-80 md:shrink-0", name ? "hidden" : "flex")}><List current={name} /></div>
-      <div className={cx("min-h-0 min-w-0 flex-1 overflow-auto", !name && "hidden md:block")}>{name ? <Detail key={name} name={name} /> : <div className="mx-auto max-w-4xl p-3 md:p-5"><p className="px-4 py-6 text-center text-dim">Choose a tool.</p><LintAll /></div>}</div>
+      <div className={cx("min-h-0 w-full flex-col border-r border-line md:flex md:w-80 md:shrink-0", beside ? "hidden" : "flex")}><List current={name} /></div>
+      <div className={cx("min-h-0 min-w-0 flex-1 overflow-auto", !beside && "hidden md:block")}>{name ? <Detail key={name} name={name} /> : <NoTool />}</div>
+    </div>
+  );
+}
+
+function NoTool() {
+  return (
+    <div className="mx-auto flex max-w-4xl flex-col gap-3 p-3 md:p-5">
+      <p className="md:hidden"><To to="/tools">all tools</To></p>
+      <p className="hidden px-4 py-6 text-center text-dim md:block">Choose a tool.</p>
+      <LintAll />
     </div>
   );
 }
@@ -49,6 +61,7 @@ function List({ current }: { current: string }) {
           {servers.map((s) => <option key={s} value={s}>{visible(s)}</option>)}
         </select>
         <p className="px-1 text-xs text-dim" role="status">{items.length} tools, about {count(total)} tokens in each request</p>
+        <p className="px-1 text-xs md:hidden"><To to="/tools?lint">as models take all tools</To></p>
         {(found.data?.problems ?? []).map((p, i) => <p key={i} className="line-clamp-3 px-1 text-xs break-words text-warn" title={visible(p.message)}>{visible(p.message)}</p>)}
       </header>
       {found.isError && <ErrorBox error={found.error} retry={() => void found.refetch()} />}
