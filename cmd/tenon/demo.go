@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
 )
 
@@ -49,7 +50,9 @@ func (a *app) demo(ctx context.Context, model, text string) (err error) {
 		}
 	}
 	server := servers.Config{Command: exe, Args: []string{"testserver", "--stdio"}}
-	cfg := &config.Config{Servers: map[string]servers.Config{"demo": server.WithDefaults()}}
+	// This program is its own server, from another place each time with go run: nothing
+	// there is worth a pin, which would refuse the second demo.
+	cfg := &config.Config{Servers: map[string]servers.Config{"demo": server.WithDefaults()}, Policy: policy.Config{Pins: policy.PinsOff}}
 	h, err := host.Open(ctx, host.Config{Config: cfg, Home: a.home, Model: model, LookupEnv: a.lookupEnv,
 		Version: version().Version, Logger: a.logger(cfg), Brief: true})
 	if err != nil {
