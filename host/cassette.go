@@ -95,8 +95,11 @@ func (c cassette) offers(name string, own record.Offers) record.Offers {
 // wrapped is a toolset with what stands around it: the cassette, then the caller's own.
 func (h *Host) wrapped(name string, own tenon.Toolset) tenon.Toolset {
 	t := h.cassette.toolset(name, own)
-	if h.cfg.Wrap != nil {
-		t = h.cfg.Wrap(name, t)
+	if h.cfg.Wrap == nil {
+		return t
+	}
+	if w := h.cfg.Wrap(name, t); w != nil {
+		t = newOwnTools(name, w, h.log)
 	}
 	return t
 }

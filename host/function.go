@@ -3,10 +3,7 @@ package host
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"log/slog"
 	"reflect"
-	"runtime/debug"
 	"slices"
 
 	"github.com/tenonhq/tenon"
@@ -38,6 +35,10 @@ type Function struct {
 // a host is opened with it.
 func NewFunction[In, Out any](name, description string, f func(context.Context, In) (Out, error)) Function {
 	t := Function{Name: name, Description: description}
+	if f == nil {
+		t.err = tenon.Errorf(tenon.CodeConfig, "function '%s' is nil", name)
+		return t
+	}
 	in := reflect.TypeFor[In]()
 	for in.Kind() == reflect.Pointer {
 		in = in.Elem()
@@ -93,11 +94,10 @@ func resultOf(name string, out any) (*tenon.Result, error) {
 type functions struct {
 	tools []tenon.Tool
 	calls map[string]func(context.Context, json.RawMessage) (*tenon.Result, error)
-	log   *slog.Logger
 }
 
-func newFunctions(list []Function, log *slog.Logger) (*functions, error) {
-	s := &functions{log: log, calls: map[string]func(context.Context, json.RawMessage) (*tenon.Result, error){}}
+func newFunctions(list []Function) (*functions, error) {
+	s := &functions{calls: map[string]func(context.Context, json.RawMessage) (*tenon.Result, error){}}
 	for _, f := range slices.Clone(list) {
 		switch _, twice := s.calls[f.Name]; {
 		case f.err != nil:
@@ -117,17 +117,11 @@ func newFunctions(list []Function, log *slog.Logger) (*functions, error) {
 func (s *functions) Tools(context.Context) ([]tenon.Tool, error) { return s.tools, nil }
 
 // Call implements [tenon.Toolset].
-func (s *functions) Call(ctx context.Context, c tenon.Call) (r *tenon.Result, err error) {
+func (s *functions) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) {
 	call, ok := s.calls[c.Tool]
 	if !ok {
 		return nil, tenon.Errorf(tenon.CodeNotFound, "there is no function '%s'", c.Tool)
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			s.log.Error("a function of the program panicked", "tool", c.Tool, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			r, err = tenon.ErrorResult("the function failed"), nil
-		}
-	}()
 	return call(ctx, c.Arguments)
 }
 

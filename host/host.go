@@ -57,17 +57,20 @@ type Config struct {
 	// Model, if set, is used in place of what agents name: an entry of models,
 	// "provider/name", or "script:FILE".
 	Model string
-	// Models adds models of the caller's own, by name.
+	// Models adds models of the caller's own, by name. A panic in one, and an answer that
+	// [tenon.Model] does not allow, fail the request and not the process.
 	Models map[string]tenon.Model
 	// Wrap, if set, stands around the toolset of each server, and around those of
-	// Toolsets: it sees what is sent and what comes back, with remote names.
+	// Toolsets: it sees what is sent and what comes back, with remote names. Where it
+	// returns nil the toolset stays as it is.
 	Wrap func(server string, t tenon.Toolset) tenon.Toolset
 	// Overlay, if set, says what a principal has of its own at a server, such as a token:
 	// the calls of its runs use connections that are made with it and belong to nobody else.
 	// It is asked for each call, so that a run that goes on in another process has it again;
 	// nothing of it is stored. An error fails the call.
 	Overlay func(ctx context.Context, who tenon.Principal, server string) (servers.Overlay, error)
-	// Toolsets adds tools of the caller's own, by server name.
+	// Toolsets adds tools of the caller's own, by server name. A panic in one fails the
+	// call and not the process.
 	Toolsets map[string]tenon.Toolset
 	// Functions adds functions of the program as tools; see [NewFunction].
 	Functions []Function
@@ -200,6 +203,11 @@ func prepare(cfg Config, before *Host) (*Host, error) {
 	if h.cfg.LookupEnv == nil {
 		h.cfg.LookupEnv = os.LookupEnv
 	}
+	for name, m := range cfg.Models {
+		if m == nil {
+			return nil, tenon.Errorf(tenon.CodeConfig, "model '%s' is nil", tenon.Visible(name))
+		}
+	}
 	if err := h.openCassette(); err != nil {
 		return nil, err
 	}
@@ -281,17 +289,20 @@ func (h *Host) openServers(before *Host) error {
 		return err
 	}
 	if len(h.cfg.Functions) > 0 {
-		t, err := newFunctions(h.cfg.Functions, h.log)
+		t, err := newFunctions(h.cfg.Functions)
 		if err != nil {
 			return err
 		}
-		h.toolsets[FunctionServer] = h.wrapped(FunctionServer, t)
+		h.toolsets[FunctionServer] = h.wrapped(FunctionServer, newOwnTools(FunctionServer, t, h.log))
 	}
 	for name, t := range h.cfg.Toolsets {
 		if _, ok := h.toolsets[name]; ok || isReserved(name) {
 			return tenon.Errorf(tenon.CodeConfig, "toolset '%s' has the name of a configured server, or of tenon's own tools; give it another one", name)
 		}
-		h.toolsets[name] = h.wrapped(name, t)
+		if err := checkToolset(name, t); err != nil {
+			return err
+		}
+		h.toolsets[name] = h.wrapped(name, newOwnTools(name, t, h.log))
 	}
 	return h.openSources()
 }

@@ -45,7 +45,7 @@ func openModels(h *Host) *models {
 	m := &models{h: h, open: map[string]opened{}}
 	m.prices = sync.OnceValues(func() (*model.Prices, error) { return model.LoadPrices(h.config.Prices) })
 	for name, own := range h.cfg.Models {
-		m.open[name] = opened{Model: h.cassette.model(own)}
+		m.open[name] = opened{Model: h.cassette.model(ownModel{own, h.log})}
 	}
 	return m
 }

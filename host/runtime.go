@@ -74,21 +74,28 @@ func (h *Host) AddServer(ctx context.Context, name string, entry servers.Config)
 // AddToolset offers the tools of a toolset of the caller's own from the next run on, as
 // [Config.Toolsets] does from the beginning. Errors: config (the name is taken).
 func (h *Host) AddToolset(name string, t tenon.Toolset) error {
-	if err := checkName(name); err != nil {
+	if err := checkToolset(name, t); err != nil {
 		return err
 	}
-	return h.add(name, h.wrapped(name, t), catalog.Source{Server: name, Trusted: true}, nil, nil)
+	return h.add(name, h.wrapped(name, newOwnTools(name, t, h.log)), catalog.Source{Server: name, Trusted: true}, nil, nil)
 }
 
 // AddFunctions offers functions of the program as the tools of a server of this name,
 // from the next run on. Errors: config (the name is taken, or says nothing; what is wrong
 // with a function).
 func (h *Host) AddFunctions(name string, list ...Function) error {
-	t, err := newFunctions(list, h.log)
+	t, err := newFunctions(list)
 	if err != nil {
 		return err
 	}
 	return h.AddToolset(name, t)
+}
+
+func checkToolset(name string, t tenon.Toolset) error {
+	if t == nil {
+		return tenon.Errorf(tenon.CodeConfig, "toolset '%s' is nil", tenon.Visible(name))
+	}
+	return checkName(name)
 }
 
 func checkName(name string) error {

@@ -48,7 +48,7 @@ func TestFunctions(t *testing.T) {
 		{"number", `{"n":"1"}`, "", false, tenon.CodeInvalid},
 		{"number", `{"n":1,"x":1}`, "", false, tenon.CodeInvalid},
 		{"fails", `{"n":1}`, "no luck", true, ""},
-		{"panics", `{"n":1}`, "the function failed", true, ""},
+		{"panics", `{"n":1}`, "the tool failed", true, ""},
 		{"raw", `{}`, "as it is", true, ""},
 		{"list", `{}`, "[1,2]", false, ""},
 		{"nope", `{}`, "", false, tenon.CodeNotFound},
@@ -65,6 +65,7 @@ func TestFunctions(t *testing.T) {
 		"no struct":    host.NewFunction("f", "", func(context.Context, string) (string, error) { return "", nil }),
 		"no JSON":      host.NewFunction("f", "", func(context.Context, struct{ C chan int }) (string, error) { return "", nil }),
 		"empty":        {},
+		"nil":          host.NewFunction[struct{}, string]("f", "", nil),
 		"a second one": fns[0],
 	} {
 		if h, err := open(fns[0], bad); tenon.ErrorCode(err) != tenon.CodeConfig {

@@ -1,0 +1,182 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model"
+)
+
+// What the program brings is held to what the interfaces of package tenon promise, as
+// what comes over a wire is: a mistake in it, or a panic, fails the call and not the
+// process, in which other runs are at work.
+
+// ownTools is a toolset of the program, or one that the program has wrapped.
+type ownTools struct {
+	tenon.Toolset
+	server string
+	log    *slog.Logger
+
+	mu         sync.Mutex
+	last, once []tenon.Tool // what was last on offer, and that without second tools of one name
+}
+
+func newOwnTools(server string, t tenon.Toolset, log *slog.Logger) *ownTools {
+	return &ownTools{Toolset: t, server: server, log: log}
+}
+
+// Tools implements [tenon.Toolset]. Of tools of one name the first is on offer, as with
+// servers.
+func (o *ownTools) Tools(ctx context.Context) (tools []tenon.Tool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			o.log.Error("a toolset of the program panicked", "server", o.server, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			tools, err = nil, tenon.Errorf(tenon.CodeInternal, "toolset '%s' panicked when it was asked for its tools", o.server)
+		}
+	}()
+	if tools, err = o.Toolset.Tools(ctx); err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !sameList(o.last, tools) || len(tools) == 0 {
+		o.last, o.once = tools, o.distinct(tools)
+	}
+	return o.once, nil
+}
+
+func (o *ownTools) distinct(tools []tenon.Tool) []tenon.Tool {
+	seen := make(map[string]bool, len(tools))
+	twice := func(t tenon.Tool) bool {
+		had := seen[t.Remote]
+		seen[t.Remote] = true
+		if had {
+			o.log.Warn("left out a second tool of the same name", "server", o.server, "tool", strconv.QuoteToASCII(t.Remote))
+		}
+		return had
+	}
+	if i := slices.IndexFunc(tools, twice); i >= 0 {
+		return append(slices.Clone(tools[:i]), slices.DeleteFunc(slices.Clone(tools[i+1:]), twice)...)
+	}
+	return tools
+}
+
+// Call implements [tenon.Toolset].
+func (o *ownTools) Call(ctx context.Context, c tenon.Call) (r *tenon.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			o.log.Error("a toolset of the program panicked", "server", o.server, "tool", c.Tool, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			r, err = tenon.ErrorResult("the tool failed"), nil
+		}
+	}()
+	if r, err = o.Toolset.Call(ctx, c); err != nil {
+		return nil, err
+	}
+	wrong := func(what string) (*tenon.Result, error) {
+		return nil, tenon.Errorf(tenon.CodeProtocol, "tool '%s' of toolset '%s' gave %s", c.Tool, o.server, what)
+	}
+	switch {
+	case r == nil:
+		return wrong("neither a result nor an error")
+	case len(r.Raw) > 0 && !json.Valid(r.Raw):
+		return wrong("a result whose Raw is not JSON")
+	case len(r.Structured) > 0 && !json.Valid(r.Structured):
+		return wrong("a result whose Structured is not JSON")
+	case len(r.Meta) > 0 && !json.Valid(r.Meta):
+		return wrong("a result whose Meta is not JSON")
+	}
+	return r, nil
+}
+
+// ownModel is a model of the program.
+type ownModel struct {
+	tenon.Model
+	log *slog.Logger
+}
+
+// Generate implements [tenon.Model].
+func (o ownModel) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[tenon.Delta, error] {
+	return func(yield func(tenon.Delta, error) bool) {
+		if err := o.pass(ctx, req, yield); err != nil {
+			yield(tenon.Delta{}, err)
+		}
+	}
+}
+
+// pass yields what the model yields until it ends, fails, or has answered. It returns
+// what went wrong.
+func (o ownModel) pass(ctx context.Context, req *tenon.Request, yield func(tenon.Delta, error) bool) (err error) {
+	ended := false // a model that goes on then panics: that is of no interest any more
+	defer func() {
+		if p := recover(); p != nil && !ended {
+			o.log.Error("a model of the program panicked", "model", o.Name(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = tenon.Errorf(tenon.CodeInternal, "model %s panicked", o.Name())
+		}
+	}()
+	for d, err := range o.Model.Generate(ctx, req) {
+		var known *tenon.Error
+		switch {
+		case err != nil && !errors.As(err, &known):
+			return tenon.Errorf(tenon.CodeModel, "model %s: %w", o.Name(), err)
+		case err != nil:
+			return err
+		case d.Response != nil:
+			if d.Response, err = o.sound(d.Response); err != nil {
+				return err
+			}
+			ended = true
+			yield(d, nil)
+			return nil
+		}
+		if ended = !yield(d, nil); ended {
+			return nil
+		}
+	}
+	return nil // the caller sees that there was no answer
+}
+
+// sound returns an answer as the rest of the house relies on it; the model's own is not
+// changed. What a mistake can be put right of is put right with a warning.
+func (o ownModel) sound(r *tenon.Response) (*tenon.Response, error) {
+	switch r.Stop {
+	case tenon.StopEnd, tenon.StopToolUse, tenon.StopMaxTokens, tenon.StopContextFull, tenon.StopContentFilter, tenon.StopPause, tenon.StopBadCall, tenon.StopError:
+	default:
+		return nil, tenon.Errorf(tenon.CodeProtocol, "model %s gave an answer with the stop reason %q; Response.Stop has to be one of those that a model can have, such as %q, or %q with calls",
+			o.Name(), r.Stop, tenon.StopEnd, tenon.StopToolUse)
+	}
+	out, m := *r, &tenon.Message{Role: tenon.RoleAssistant}
+	out.Message, out.Warnings = m, slices.Clone(r.Warnings)
+	if r.Message == nil {
+		return &out, nil
+	}
+	m.By = r.Message.By
+	for _, p := range r.Message.Parts {
+		switch {
+		case p.Type == tenon.PartCall && (p.Call == nil || p.Call.Name == ""):
+			out.Warnings = append(out.Warnings, "a tool call without a name is left out")
+			continue
+		case p.Type == tenon.PartResult:
+			out.Warnings = append(out.Warnings, "a tool result in an answer of the model is left out")
+			continue
+		case p.Type == tenon.PartCall && p.Call.Malformed == "" && len(p.Call.Arguments) > 0 && !json.Valid(p.Call.Arguments):
+			c := *p.Call
+			c.Arguments = nil
+			model.SetArguments(&c, string(p.Call.Arguments))
+			p.Call = &c
+		}
+		if len(p.Raw) > 0 && !json.Valid(p.Raw) {
+			p.Wire, p.Raw = "", nil
+		}
+		m.Parts = append(m.Parts, p)
+	}
+	return &out, nil
+}
