@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -109,11 +110,16 @@ func (h *Host) Decide(ctx context.Context, run, step string, r agent.Ruling) (te
 // content of the answer, held to the form, or, for several forms at once, an
 // object of contents by the keys of the requests; Deny declines. At a limit, and
 // where a server asks for an answer of the model, it says yes or no. Errors:
-// not_found, conflict (it does not wait for this), invalid (the arguments), store.
+// not_found, conflict (it does not wait for this), invalid (the verdict, the arguments),
+// store.
 //
 // What is allowed for the session or for good is allowed for the other calls that
 // wait for the same tool in this session, too, with the arguments that they have.
 func (h *Host) Settle(ctx context.Context, run, step string, r agent.Ruling) (won tenon.Event, mine bool, err error) {
+	if r.Verdict != tenon.Allow && r.Verdict != tenon.Deny {
+		return tenon.Event{}, false, tenon.Errorf(tenon.CodeInvalid, "the verdict about step %s of run %s has to be %s or %s, not '%s'", step, run, tenon.Allow, tenon.Deny, tenon.Visible(string(r.Verdict)))
+	}
+	r.By = cmp.Or(r.By, string(tenon.PrincipalLocal))
 	row, err := h.store.Run(ctx, run)
 	if err != nil {
 		return tenon.Event{}, false, err

@@ -14,7 +14,7 @@ import (
 // CallTool makes one tool call for a person and returns its result and the run
 // that it was recorded as. The call is the person's consent; it is journaled
 // as such. A failure that the tool reports is a result with IsError. Name is
-// the exposed name. Progress may be nil. Errors: not_found, invalid (the
+// the exposed name. Arguments are an object, or empty. Progress may be nil. Errors: not_found, invalid (the
 // arguments), denied, unreachable, auth_required, timeout, unknown_outcome,
 // tool_error (a JSON-RPC error of the server), waiting (the server asks for input
 // first: Decide and Resume answer, FollowCall goes on), cancelled.
@@ -44,8 +44,8 @@ func (h *Host) StartCallAs(ctx context.Context, who tenon.Principal, name string
 
 // ToolCall is a tool call that a person makes.
 type ToolCall struct {
-	Name      string // as it is exposed
-	Arguments json.RawMessage
+	Name      string          // as it is exposed
+	Arguments json.RawMessage // an object; empty: none
 	Principal tenon.Principal
 	// Server is the only one that is asked for its tools; empty: all.
 	Server string
@@ -68,6 +68,9 @@ func (h *Host) StartToolCall(ctx context.Context, c ToolCall) (tenon.Run, error)
 	snapshot, problems, err := h.Tools(ctx, only...)
 	if err != nil {
 		return tenon.Run{}, err
+	}
+	if len(c.Arguments) == 0 {
+		c.Arguments = json.RawMessage("{}")
 	}
 	name, args, who := c.Name, c.Arguments, c.Principal
 	spec := agent.DirectSpec{Name: name, By: string(who), MaxDepth: h.config.Limits.WithDefaults().MaxDepth, Inner: c.Grant, Debug: c.Debug}

@@ -230,3 +230,34 @@ func TestOwnNil(t *testing.T) {
 		t.Errorf("tools: %v, %v", snapshot.Names(), err)
 	}
 }
+
+// TestRulings decides about a call with verdicts that are none: they decide nothing.
+func TestRulings(t *testing.T) {
+	changes := xTool("changes something")
+	changes.Annotations = tenon.Annotations{}
+	tools := ownTools{tools: func() ([]tenon.Tool, error) { return []tenon.Tool{changes}, nil }}
+	h := openOwn(t, answers(responds(tenon.StopToolUse, callPart("1", "x", `{}`)), responds(tenon.StopEnd, textPart("done"))), tools)
+	asked(t, h)
+	list, err := h.Approvals(t.Context())
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	run, step := list[0].Run, list[0].Step
+	for _, verdict := range []tenon.Verdict{"", tenon.Ask, "yes"} {
+		if _, err := h.Decide(t.Context(), run, step, agent.Ruling{Verdict: verdict}); tenon.ErrorCode(err) != tenon.CodeInvalid {
+			t.Errorf("verdict %q: %v", verdict, err)
+		}
+	}
+	won, err := h.Decide(t.Context(), run, step, agent.Ruling{Verdict: tenon.Deny})
+	var r agent.Ruling
+	if err == nil {
+		err = json.Unmarshal(won.Data, &r)
+	}
+	if err != nil || r.Verdict != tenon.Deny || r.By != string(tenon.PrincipalLocal) {
+		t.Errorf("%s, %v", won.Data, err)
+	}
+	// A person's own call may have no arguments at all.
+	if r, _, err := h.CallTool(t.Context(), "x", nil, nil); err != nil || r.Text() != "called" {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
