@@ -293,12 +293,12 @@ func (c *Client) stream(ctx context.Context, w *watch, resp *http.Response, err 
 			Message: fmt.Sprintf("the answer stopped: nothing came for %s", c.cfg.Timeout)}
 	case errors.As(err, &f):
 	case errors.Is(err, errTooMuch):
-		f = &Failure{Code: tenon.CodeTooLarge, Message: fmt.Sprintf("the answer is larger than %d MiB", maxAnswer>>20)}
+		f = &Failure{Code: tenon.CodeProtocol, Message: fmt.Sprintf("the answer is larger than %d MiB", maxAnswer>>20)}
 	case errors.Is(err, errTooLong):
 		f = &Failure{Code: tenon.CodeTimeout, Err: errIdle,
 			Message: fmt.Sprintf("the answer did not end within %s, %d times the timeout", longest*c.cfg.Timeout, longest)}
 	case errors.Is(err, sse.ErrTooLarge):
-		f = &Failure{Code: tenon.CodeTooLarge, Message: fmt.Sprintf("one event of the answer is larger than %d MiB", maxEvent>>20)}
+		f = &Failure{Code: tenon.CodeProtocol, Message: fmt.Sprintf("one event of the answer is larger than %d MiB", maxEvent>>20)}
 	default:
 		f = &Failure{Code: tenon.CodeProtocol, Retry: true, Err: io.ErrUnexpectedEOF,
 			Message: "the connection broke in mid-answer: " + Visible(err.Error())}

@@ -379,8 +379,13 @@ func TestBodiesAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := generate(t.Context(), m, question); err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 500 {
+		_, err = generate(t.Context(), m, question)
+		if err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 500 {
 			t.Errorf("%s: %v", path, err)
+		}
+		// The conversation is not what is too large: nobody is to make it shorter.
+		if tenon.ErrorCode(err) == tenon.CodeTooLarge || model.KindOf(err) == model.KindTooLong {
+			t.Errorf("%s: code %s, kind %s", path, tenon.ErrorCode(err), model.KindOf(err))
 		}
 	}
 }

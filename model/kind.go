@@ -103,7 +103,7 @@ func (f *Failure) kindOf() Kind {
 		return KindAuth
 	case f.Code == tenon.CodeRateLimited:
 		return KindRate
-	case f.Code == tenon.CodeTooLarge && (f.Status != 0 || f.Type != ""):
+	case f.Code == tenon.CodeTooLarge:
 		return KindTooLong
 	case f.Code == tenon.CodeUnreachable:
 		return KindUnreachable
@@ -111,7 +111,7 @@ func (f *Failure) kindOf() Kind {
 		return KindTimeout
 	case errors.Is(f.Err, io.ErrUnexpectedEOF):
 		return KindCutOff
-	case f.Code == tenon.CodeProtocol, f.Code == tenon.CodeTooLarge:
+	case f.Code == tenon.CodeProtocol:
 		return KindMalformed
 	case f.Code != tenon.CodeModel:
 		return KindOther
