@@ -11,6 +11,7 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/internal/patience"
+	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/telemetry"
@@ -68,6 +69,7 @@ func (h *Host) doModel(ctx context.Context, run string, a engine.Attempt, emit f
 		h.spent(ctx, a, p, use{turns: 1, time: time.Since(start)})
 		return []tenon.Event{h.failed(a.Step, err, false, time.Since(start))}, nil
 	}
+	r.Message = model.DistinctCalls(r.Message)
 	h.spent(ctx, a, p, spentOn(r, time.Since(start)))
 	h.log.Info("Response received from provider: "+m.Name(), "run", run, "step", a.Step, "stop", string(r.Stop), "duration", time.Since(start))
 	calls := r.Message.Calls()

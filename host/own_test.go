@@ -261,3 +261,28 @@ func TestRulings(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
+
+// TestCallsOfOneID has a model give two calls of one id: each result goes back to its
+// call, under an id of its own.
+func TestCallsOfOneID(t *testing.T) {
+	h := openOwn(t, answers(responds(tenon.StopToolUse, callPart("same", "x", `{"n":1}`), callPart("same", "x", `{"n":2}`)), responds(tenon.StopEnd, textPart("done"))), ownTools{})
+	_, events := asked(t, h)
+	messages, err := h.Conversation(t.Context(), events[0].Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			switch {
+			case p.Call != nil:
+				ids = append(ids, p.Call.ID)
+			case p.Result != nil:
+				ids = append(ids, p.Result.ID)
+			}
+		}
+	}
+	if want := []string{"same", "same_2", "same", "same_2"}; !slices.Equal(ids, want) {
+		t.Errorf("ids %v, want %v", ids, want)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -164,4 +165,34 @@ func SetArguments(c *tenon.ToolCall, text string) {
 	default:
 		c.Malformed = text
 	}
+}
+
+// DistinctCalls returns the message with ids of its calls that differ: providers refuse
+// a request in which two calls of a message have one id, and servers give such. A message
+// that has none of them twice is returned itself; no message is changed.
+func DistinctCalls(m *tenon.Message) *tenon.Message {
+	seen := make(map[string]bool)
+	var out *tenon.Message
+	for i, p := range m.Parts {
+		if p.Type != tenon.PartCall || p.Call == nil || p.Call.ID == "" {
+			continue
+		}
+		id := p.Call.ID
+		for n := 2; seen[id]; n++ {
+			id = p.Call.ID + "_" + strconv.Itoa(n)
+		}
+		if seen[id] = true; id == p.Call.ID {
+			continue
+		}
+		if out == nil {
+			out = &tenon.Message{Role: m.Role, By: m.By, Parts: slices.Clone(m.Parts)}
+		}
+		c := *p.Call
+		c.ID = id
+		out.Parts[i].Call, out.Parts[i].Wire, out.Parts[i].Raw = &c, "", nil // which have the id as it came
+	}
+	if out == nil {
+		return m
+	}
+	return out
 }
