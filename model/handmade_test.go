@@ -63,6 +63,8 @@ func TestHandMadeStreams(t *testing.T) {
 		"chat-no-index":            `tool_use(tool_calls) f{"x":1} g{"y":2}`,
 		"chat-old-function":        `tool_use(function_call) f{"x":1}`,
 		"chat-bad-arguments":       `tool_use(tool_calls) text:"a😀b" f!{oops none{} [a tool call without a name is left out]`,
+		"chat-no-name":             "bad_call(tool_calls) [a tool call without a name is left out]",
+		"anthropic-no-name":        "bad_call(tool_use)" + usage + " [a tool call without a name is left out]",
 		"chat-only-done":           "protocol: openai-compatible/m: the answer was cut off: the stream ended before a finish_reason",
 	}
 	const responses = " usage 17/9 r5 w0 t4"
@@ -73,6 +75,8 @@ func TestHandMadeStreams(t *testing.T) {
 		"responses-filter":        "content_filter(content_filter)" + responses,
 		"responses-no-items":      `tool_use(completed) text:"whole at the end" f{"n":9007199254740993}` + responses,
 		"responses-bad-arguments": `tool_use(completed) f!{oops g{} opaque:{"type": "hologram", "n": 9007199254740993}` + responses + " [a tool call without a name is left out]",
+		"responses-no-name":       "bad_call(completed)" + responses + " [a tool call without a name is left out]",
+		"gemini-no-name":          "bad_call(STOP)" + responses + " [a tool call without a name is left out]",
 		"responses-flat-error":    "model_error: openai-compatible/m: server_error: The server had an error",
 		"responses-rate":          "rate_limited: openai-compatible/m: rate_limit_exceeded: Slow down; try again later",
 		"responses-context":       "too_large: openai-compatible/m: context_length_exceeded: Your input exceeds the context window of this model.",

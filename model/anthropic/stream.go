@@ -255,8 +255,11 @@ func (a *answer) warn(format string, args ...any) {
 // response puts the answer together after its end mark.
 func (a *answer) response() *tenon.Response {
 	msg := &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{}}
-	calls := 0
+	calls, tried := 0, 0
 	for i, b := range a.blocks {
+		if b.kind == "tool_use" {
+			tried++
+		}
 		cut := !b.ended || a.stop == "max_tokens" && i == len(a.blocks)-1
 		p, warning := b.part(cut)
 		if warning != "" {
@@ -271,7 +274,7 @@ func (a *answer) response() *tenon.Response {
 		msg.Parts = append(msg.Parts, *p)
 	}
 	r := &tenon.Response{Message: msg, RawStop: a.stop, Model: a.model, ID: a.id}
-	r.Stop = stopReason(a.stop, calls)
+	r.Stop = stopReason(a.stop, calls, tried)
 	if a.details != nil {
 		if s := rawjson.String(rawjson.Field(a.details, "explanation")); s != "" {
 			a.warn("the model refused: %s", s)
@@ -287,7 +290,7 @@ func (a *answer) response() *tenon.Response {
 
 // stopReason maps the provider's word; an unknown one is an ordinary end, or a
 // turn with calls where there are some.
-func stopReason(raw string, calls int) tenon.StopReason {
+func stopReason(raw string, calls, tried int) tenon.StopReason {
 	switch raw {
 	case "max_tokens":
 		return tenon.StopMaxTokens
@@ -297,10 +300,11 @@ func stopReason(raw string, calls int) tenon.StopReason {
 		return tenon.StopContentFilter
 	case "pause_turn":
 		return tenon.StopPause
-	case "tool_use":
-		return tenon.StopToolUse
 	}
-	if calls > 0 {
+	switch {
+	case calls == 0 && tried > 0: // none of them has a name and an id
+		return tenon.StopBadCall
+	case calls > 0, raw == "tool_use":
 		return tenon.StopToolUse
 	}
 	return tenon.StopEnd

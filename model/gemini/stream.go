@@ -291,7 +291,7 @@ func (a *answer) warn(format string, args ...any) {
 func (a *answer) response() *tenon.Response {
 	msg := &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{}}
 	cut := a.finish == "MAX_TOKENS"
-	calls := 0
+	calls, nameless := 0, false
 	for i, p := range a.parts {
 		out := tenon.Part{Type: p.kind, Text: rawjson.DecodeBody(p.text)}
 		if p.raw != nil {
@@ -302,6 +302,7 @@ func (a *answer) response() *tenon.Response {
 		}
 		if p.kind == tenon.PartCall {
 			if p.name == "" {
+				nameless = true
 				a.warn("a tool call without a name is left out")
 				continue
 			}
@@ -315,7 +316,9 @@ func (a *answer) response() *tenon.Response {
 		msg.Parts = append(msg.Parts, out)
 	}
 	r := &tenon.Response{Message: msg, RawStop: a.finish, Model: a.model, ID: a.id, Usage: a.usage}
-	r.Stop, r.Warnings = a.stop(calls), a.warnings
+	if r.Stop, r.Warnings = a.stop(calls), a.warnings; r.Stop == tenon.StopEnd && nameless {
+		r.Stop = tenon.StopBadCall
+	}
 	return r
 }
 

@@ -53,6 +53,7 @@ type output struct {
 	reason    string        // why it is incomplete
 	usage     *tenon.Usage
 	refused   bool
+	nameless  bool // a call that came has no name
 	warnings  []string
 }
 
@@ -351,6 +352,7 @@ func (a *output) call(it *item) *tenon.Part {
 	}
 	switch {
 	case it.name == "":
+		a.nameless = true
 		a.warn("a tool call without a name is left out")
 		return nil
 	case len(it.raw) == 0, status == "incomplete", a.status == "incomplete" && !json.Valid([]byte(args)):
@@ -392,6 +394,8 @@ func (a *output) stop(calls int) tenon.StopReason {
 		return tenon.StopToolUse
 	case a.refused:
 		return tenon.StopContentFilter
+	case a.nameless:
+		return tenon.StopBadCall
 	}
 	return tenon.StopEnd
 }

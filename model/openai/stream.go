@@ -289,7 +289,7 @@ func (a *answer) response() *tenon.Response {
 		}
 	}
 	r := &tenon.Response{Message: msg, RawStop: a.finish, Model: a.model, ID: a.id, Usage: a.usage, Cost: a.cost}
-	r.Stop = stopReason(a.finish, calls, len(a.refusal) > 0)
+	r.Stop = stopReason(a.finish, calls, len(a.calls), len(a.refusal) > 0)
 	r.Warnings = a.warnings
 	return r
 }
@@ -385,7 +385,7 @@ func readCost(v []byte) *tenon.USD {
 
 // stopReason maps the provider's word. Whether there are calls says more than
 // the word: some servers end a turn with calls by "stop".
-func stopReason(raw string, calls int, refused bool) tenon.StopReason {
+func stopReason(raw string, calls, tried int, refused bool) tenon.StopReason {
 	switch {
 	case raw == "length":
 		return tenon.StopMaxTokens
@@ -395,6 +395,8 @@ func stopReason(raw string, calls int, refused bool) tenon.StopReason {
 		return tenon.StopToolUse
 	case raw == "error":
 		return tenon.StopError
+	case tried > 0: // none of them has a name
+		return tenon.StopBadCall
 	}
 	return tenon.StopEnd
 }
