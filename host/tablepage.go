@@ -188,7 +188,7 @@ func (h *Host) pageOf(ctx context.Context, r *table.Reader, o PageOptions) (p Ta
 func (h *Host) rowOf(r *table.Reader, c table.Cells, whole bool) (TableRow, error) {
 	row := TableRow{Index: c.Index, ID: c.ID, Cells: make([]*string, 0, len(r.Columns()))}
 	for _, col := range r.Columns() {
-		if slices.Contains(h.redacts, col.Name) {
+		if policy.IsNamed(col.Name, h.redacts) {
 			text := redactedCell
 			row.Cells = append(row.Cells, &text)
 			continue

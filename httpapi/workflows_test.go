@@ -36,7 +36,7 @@ message: words
 func flows(t *testing.T) (*host.Host, http.Handler, string) {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"numbers.yaml": numbersFlow, "tenon.yaml": "version: 1\ntools:\n  numbers: {kind: workflow, path: numbers.yaml}\npolicy:\n  defaults: {redact: [secret]}\n"} {
+	for name, text := range map[string]string{"numbers.yaml": numbersFlow, "tenon.yaml": "version: 1\ntools:\n  numbers: {kind: workflow, path: numbers.yaml}\npolicy:\n  defaults: {redact: [Secret]}\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ const maxMasked = 4
 // any depth; upper and lower case are alike. Everything else stays byte for byte.
 func Mask(raw []byte, names []string) []byte {
 	return rewrite(raw, func(key string, value []byte) []byte {
-		if isNamed(key, names) {
+		if IsNamed(key, names) {
 			return []byte(Masked)
 		}
 		return nil
@@ -66,7 +66,9 @@ func maskArguments(raw []byte, names []string, depth int) []byte {
 	})
 }
 
-func isNamed(key string, names []string) bool {
+// IsNamed reports whether a redact rule of these names is about a member or a column;
+// upper and lower case are alike.
+func IsNamed(key string, names []string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, key) })
 }
 
