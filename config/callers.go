@@ -29,9 +29,6 @@ func (c *Config) Own(ctx context.Context, server string, who tenon.Principal) (o
 	if o.Auth.Type == servers.AuthNone {
 		o.Auth = servers.Auth{}
 	}
-	if o.Auth.Type == servers.AuthAPIKey && o.Auth.Header == "" {
-		o.Auth.Header = "X-API-Key"
-	}
 	return o, append(f.used, o.Auth.Secret), f.err
 }
 

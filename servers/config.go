@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"encoding/json"
 	"path"
 	"slices"
@@ -287,16 +288,17 @@ func (c Config) WithDefaults() Config {
 	if c.SSEReadTimeout == 0 {
 		c.SSEReadTimeout = 5 * time.Minute
 	}
-	if c.Auth.Type == "" {
-		c.Auth.Type = AuthNone
-	}
-	if c.Auth.Grant == "" {
-		c.Auth.Grant = oauth.GrantAuthorizationCode
-	}
-	if c.Auth.Type == AuthAPIKey && c.Auth.Header == "" {
-		c.Auth.Header = "X-API-Key"
-	}
+	c.Auth = c.Auth.withDefaults()
 	return c
+}
+
+func (a Auth) withDefaults() Auth {
+	a.Type = cmp.Or(a.Type, AuthNone)
+	a.Grant = cmp.Or(a.Grant, oauth.GrantAuthorizationCode)
+	if a.Type == AuthAPIKey {
+		a.Header = cmp.Or(a.Header, "X-API-Key")
+	}
+	return a
 }
 
 // fetches reports whether the command may have to fetch the server before it can

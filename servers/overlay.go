@@ -57,14 +57,13 @@ func WithOverlay(ctx context.Context, o Overlay) context.Context {
 // written.
 func (c Config) over(o Overlay) Config {
 	taken := []string{}
-	switch o.Auth.Type {
-	case "":
-	case AuthHeader, AuthAPIKey:
-		c.Auth = o.Auth
-		taken = append(taken, o.Auth.Header)
-	default:
-		c.Auth = o.Auth
-		taken = append(taken, "Authorization")
+	if o.Auth.Type != "" {
+		c.Auth = o.Auth.withDefaults()
+		own := "Authorization"
+		if c.Auth.Type == AuthHeader || c.Auth.Type == AuthAPIKey {
+			own = c.Auth.Header
+		}
+		taken = append(taken, own)
 	}
 	taken = slices.AppendSeq(taken, maps.Keys(o.Headers))
 	headers := maps.Clone(o.Headers)

@@ -204,4 +204,10 @@ func TestLaidOver(t *testing.T) {
 	if len(base.Headers) != 3 {
 		t.Error("the entry was changed")
 	}
+	// The header of a key that names none is that of every key, also where the entry has it.
+	base.Headers = map[string]string{"x-api-key": "the entry's"}
+	got = base.over(Overlay{Auth: Auth{Type: AuthAPIKey, Secret: tenon.NewSecret("ann's key")}})
+	if h := New("t", got, Options{}).headers(got); len(h) != 1 || h["X-Api-Key"] != "ann's key" {
+		t.Errorf("the server is sent %v", h)
+	}
 }
