@@ -29,11 +29,13 @@ const (
 type journal struct {
 	path string
 
-	mu      sync.Mutex
+	mu      sync.Mutex // never held while something is written
 	pending []byte
 	dropped int
 	timer   *time.Timer
 	closed  bool
+
+	file sync.Mutex // held by the one who writes
 }
 
 func newJournal(dir, name string) *journal {
@@ -51,6 +53,13 @@ func (j *journal) add(kind, text string) {
 	if err != nil {
 		return
 	}
+	if j.keep(line) {
+		j.flush()
+	}
+}
+
+// keep has a line wait to be written. It reports whether that is to be done at once.
+func (j *journal) keep(line []byte) (now bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.pending = append(append(j.pending, line...), '\n')
@@ -61,25 +70,27 @@ func (j *journal) add(kind, text string) {
 	}
 	if j.timer == nil && !j.closed {
 		j.timer = time.AfterFunc(writeEvery, j.flush)
-	} else if j.closed {
-		j.write()
 	}
+	return j.closed
 }
 
-func (j *journal) flush() {
+// take returns what waits, and how many lines were dropped before it.
+func (j *journal) take() (lines []byte, dropped int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.timer = nil
-	j.write()
+	lines, dropped = j.pending, j.dropped
+	j.pending, j.dropped = nil, 0
+	return lines, dropped
 }
 
-// write appends what waits; the caller holds the lock. A log that cannot be
-// written harms nobody, and there is nowhere to say so.
-func (j *journal) write() {
-	if len(j.pending) == 0 {
-		return
-	}
-	if os.MkdirAll(filepath.Dir(j.path), 0o700) != nil {
+// flush appends what waits. A log that cannot be written harms nobody, and there is
+// nowhere to say so.
+func (j *journal) flush() {
+	j.file.Lock() // first, so that lines stay in order
+	defer j.file.Unlock()
+	lines, dropped := j.take()
+	if len(lines) == 0 || os.MkdirAll(filepath.Dir(j.path), 0o700) != nil {
 		return
 	}
 	if st, err := os.Stat(j.path); err == nil && st.Size() > maxJournal {
@@ -89,15 +100,13 @@ func (j *journal) write() {
 	if err != nil {
 		return
 	}
-	if j.dropped > 0 {
-		if note, err := json.Marshal(LogLine{time.Now().UTC(), "state", grouped(j.dropped) + " lines came too fast and were dropped"}); err == nil {
+	if dropped > 0 {
+		if note, err := json.Marshal(LogLine{time.Now().UTC(), "state", grouped(dropped) + " lines came too fast and were dropped"}); err == nil {
 			_, _ = f.Write(append(note, '\n'))
 		}
-		j.dropped = 0
 	}
-	_, _ = f.Write(j.pending)
+	_, _ = f.Write(lines)
 	_ = f.Close()
-	j.pending = nil
 }
 
 func (j *journal) close() {
@@ -105,13 +114,12 @@ func (j *journal) close() {
 		return
 	}
 	j.mu.Lock()
-	defer j.mu.Unlock()
 	if j.timer != nil {
 		j.timer.Stop()
-		j.timer = nil
 	}
 	j.closed = true
-	j.write()
+	j.mu.Unlock()
+	j.flush()
 }
 
 // Logs returns the last n lines that the server's log holds, oldest first; all of
