@@ -258,8 +258,12 @@ func (c *Client) initialize(ctx context.Context, version string) (*Info, error) 
 	if !IsLegacy(got) {
 		return nil, tenon.Errorf(tenon.CodeProtocol, "the server wants protocol version %q, which tenon does not speak", got)
 	}
-	if c.http != nil && got >= "2025-06-18" {
-		c.http.SetProtocol(got, false)
+	if c.http != nil {
+		header := got
+		if got < "2025-06-18" { // older ones know no such header
+			header = ""
+		}
+		c.http.SetProtocol(header, false)
 	}
 	if err := c.peer.Notify(ctx, "notifications/initialized", nil); err != nil {
 		return nil, fmt.Errorf("after initialize: %w", err)
@@ -291,7 +295,7 @@ func (c *Client) reinitialize(ctx context.Context, session string) error {
 	if _, err := c.initialize(ctx, c.Info().Protocol); err != nil {
 		return err
 	}
-	c.http.ResetSession(session) // a server that has no sessions any more
+	c.http.DropOldSession()
 	return nil
 }
 

@@ -200,6 +200,60 @@ func TestForgottenWith400(t *testing.T) {
 	}
 }
 
+// TestBegunAnew holds that requests name session and revision also after a server that had
+// forgotten the session gives the same one again, or none any more.
+func TestBegunAnew(t *testing.T) {
+	for _, again := range []string{"first", ""} {
+		t.Run("gives "+again, func(t *testing.T) { beginAnew(t, again) })
+	}
+}
+
+func beginAnew(t *testing.T, again string) {
+	var inits atomic.Int32
+	var heads []string // of tools/call: session and revision
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if json.NewDecoder(r.Body).Decode(&m) != nil {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		switch m.Method {
+		case "initialize":
+			id := "first"
+			if inits.Add(1) > 1 {
+				id = again
+			}
+			if id != "" {
+				w.Header().Set("Mcp-Session-Id", id)
+			}
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+string(m.ID)+`,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{}}}`)
+		case "tools/call":
+			heads = append(heads, r.Header.Get("Mcp-Session-Id")+" "+r.Header.Get("Mcp-Protocol-Version"))
+			if len(heads) == 1 {
+				w.WriteHeader(http.StatusNotFound)
+				return
+			}
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+string(m.ID)+`,"result":{"content":[]}}`)
+		default:
+			w.WriteHeader(http.StatusAccepted)
+		}
+	}))
+	t.Cleanup(web.Close)
+	c := connect(t, mcp.ClientConfig{Protocol: "2025-11-25", Dial: func(context.Context) (mcp.Stream, error) {
+		return transport.DialHTTP(transport.HTTPConfig{URL: web.URL})
+	}})
+	if _, err := c.Call(t.Context(), tenon.Call{Tool: "x"}); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"first 2025-11-25", again + " 2025-11-25"}, heads); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestNoticeStream holds that the first call waits for the stream on which the
 // server may ask, and that a stream which broke for good is told.
 func TestNoticeStream(t *testing.T) {

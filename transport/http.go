@@ -72,6 +72,7 @@ type HTTP struct {
 type httpState struct {
 	session, protocol string
 	modern            bool
+	given             bool // the last initialize gave the session
 	header            http.Header
 }
 
@@ -125,12 +126,12 @@ func (h *HTTP) SetProtocol(version string, modern bool) {
 	h.update(func(s *httpState) { s.protocol, s.modern = version, modern })
 }
 
-// ResetSession forgets the session if it is still the named one, so that a new
-// initialize can begin another.
-func (h *HTTP) ResetSession(session string) {
+// DropOldSession forgets a session that the last initialize did not give: the server
+// has none any more.
+func (h *HTTP) DropOldSession() {
 	h.update(func(s *httpState) {
-		if s.session == session {
-			s.session, s.protocol = "", ""
+		if !s.given {
+			s.session = ""
 		}
 	})
 }
@@ -217,9 +218,12 @@ func (h *HTTP) exchange(ctx context.Context, cancel context.CancelFunc, m jsonrp
 	}
 	defer closeBody(resp)
 	if m.Method == "initialize" && resp.StatusCode == http.StatusOK {
-		if id := resp.Header.Get("Mcp-Session-Id"); id != "" {
-			h.update(func(s *httpState) { s.session = id })
-		}
+		id := resp.Header.Get("Mcp-Session-Id")
+		h.update(func(s *httpState) {
+			if s.given = id != ""; s.given {
+				s.session = id
+			}
+		})
 	}
 	kind := mediaType(resp)
 	switch {

@@ -78,11 +78,12 @@ func TestW10_Session(t *testing.T) {
 		if !errors.Is(err, ErrSession) || tenon.ErrorCode(err) != tenon.CodeUnreachable {
 			t.Error(err)
 		}
-		h.ResetSession("another")
+		h.DropOldSession()
 		if h.Session() != "s1" {
-			t.Error("the wrong session was forgotten")
+			t.Error("a session was forgotten that initialize gave")
 		}
-		h.ResetSession("s1")
+		h.update(func(s *httpState) { s.given = false }) // initialize gave none
+		h.DropOldSession()
 		if _, err := exchange(t.Context(), h, "a"); errors.Is(err, ErrSession) || tenon.ErrorCode(err) != tenon.CodeProtocol {
 			t.Error(err)
 		}
