@@ -177,9 +177,12 @@ func readInput(r *tenon.Result, raw []byte) error {
 	return nil
 }
 
-// parseContent reads a block by hand: results are the hottest path there is.
+// parseContent reads a block by hand, since results are the hottest path there is, as
+// [tenon.Content.UnmarshalJSON] does: what a resource says of itself counts, not what
+// is beside it.
 func parseContent(raw []byte) tenon.Content {
 	c := tenon.Content{Raw: raw}
+	var resource []byte
 	jsonrpc.Fields(raw, func(k, v []byte) bool {
 		switch string(k) {
 		case "type":
@@ -195,13 +198,16 @@ func parseContent(raw []byte) tenon.Content {
 		case "name":
 			c.Name, _ = jsonrpc.String(v)
 		case "resource":
-			c.URI, _ = jsonrpc.String(jsonrpc.Field(v, "uri"))
-			c.MimeType, _ = jsonrpc.String(jsonrpc.Field(v, "mimeType"))
-			c.Text, _ = jsonrpc.String(jsonrpc.Field(v, "text"))
-			c.Data, _ = jsonrpc.String(jsonrpc.Field(v, "blob"))
+			resource = v
 		}
 		return true
 	})
+	if resource != nil {
+		c.URI, _ = jsonrpc.String(jsonrpc.Field(resource, "uri"))
+		c.MimeType, _ = jsonrpc.String(jsonrpc.Field(resource, "mimeType"))
+		c.Text, _ = jsonrpc.String(jsonrpc.Field(resource, "text"))
+		c.Data, _ = jsonrpc.String(jsonrpc.Field(resource, "blob"))
+	}
 	return c
 }
 
