@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
@@ -75,11 +76,17 @@ func (t artifactTools) Call(ctx context.Context, c tenon.Call) (*tenon.Result, e
 	if args.Length <= 0 {
 		args.Length = readBytes
 	}
-	piece := cut(tail(text, len(text)-args.Offset), min(args.Length, readMost))
-	end := args.Offset + len(piece)
-	note := fmt.Sprintf("[bytes %d to %d of %d]", args.Offset, end, len(text))
+	rest := tail(text, len(text)-args.Offset) // from the next character on, where the offset is within one
+	begin := len(text) - len(rest)
+	length := min(max(args.Length, utf8.UTFMax), readMost) // at least a character, or it would never go on
+	piece := cut(rest, length)
+	if piece == "" { // no text at all
+		piece = rest[:min(length, len(rest))]
+	}
+	end := begin + len(piece)
+	note := fmt.Sprintf("[bytes %d to %d of %d]", begin, end, len(text))
 	if end < len(text) {
-		note = fmt.Sprintf("[bytes %d to %d of %d; go on with offset %d]", args.Offset, end, len(text), end)
+		note = fmt.Sprintf("[bytes %d to %d of %d; go on with offset %d]", begin, end, len(text), end)
 	}
 	return &tenon.Result{Content: []tenon.Content{tenon.Text(piece + "\n" + note)}}, nil
 }

@@ -104,3 +104,41 @@ func TestLargeResult(t *testing.T) {
 		})
 	}
 }
+
+// TestReadsGoOn has a model read a large result in pieces that are smaller than a
+// character: it gets all of it.
+func TestReadsGoOn(t *testing.T) {
+	text := strings.Repeat("😀", 27)
+	var id, got string
+	offset, steps := 0, 0
+	h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), Model: "m", Toolsets: map[string]tenon.Toolset{"library": library{text}},
+		Config:    &config.Config{Policy: policy.Config{Defaults: policy.Block{ResultBytes: 90, OnLargeResult: policy.LargeArtifact}}},
+		LookupEnv: func(string) (string, bool) { return "", false },
+		Models: map[string]tenon.Model{"m": answering(func(req *tenon.Request) (*tenon.Response, error) {
+			switch steps++; steps {
+			case 1:
+				return calls(`book {}`), nil
+			case 2:
+				_, id, _ = strings.Cut(lastText(req), "artifact ")
+				id, _, _ = strings.Cut(id, ";")
+			default:
+				piece, note, _ := strings.Cut(lastText(req), "\n[")
+				got += piece
+				_, next, more := strings.Cut(note, "go on with offset ")
+				if !more || steps > 50 {
+					return says("read"), nil
+				}
+				if _, err := fmt.Sscanf(next, "%d", &offset); err != nil {
+					return nil, err
+				}
+			}
+			return calls(fmt.Sprintf(`read_artifact {"artifact":%q,"offset":%d,"length":1}`, id, offset)), nil
+		})}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	if r, _ := ask(t, h, host.Question{Text: "read it", MaxTurns: 60}); r.Answer != "read" || got != text {
+		t.Errorf("read %q of %q in %d turns: %+v", got, text, steps, r)
+	}
+}
