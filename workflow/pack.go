@@ -32,6 +32,9 @@ func Collect(dir fs.FS, file string, w *Workflow) (*Pack, error) {
 	p := &Pack{files: map[string][]byte{}}
 	total := 0
 	add := func(as, name string) error {
+		if strings.EqualFold(as, FileName) && path.Clean(name) != path.Clean(file) {
+			return tenon.Errorf(tenon.CodeInvalid, "%s goes with the workflow %s, which has its name in a pack; put what goes with it into a folder of its own", name, file)
+		}
 		b, err := readFile(dir, name, maxUnpacked-total)
 		if err != nil {
 			return err
@@ -165,6 +168,8 @@ func ReadPack(name string, data []byte) (*Pack, error) {
 			return bad("'%s' is no plain file; links are not unpacked", shown)
 		case p.files[f.Name] != nil:
 			return bad("the file '%s' is there twice", shown)
+		case f.Name != FileName && strings.EqualFold(f.Name, FileName): // which of them is the workflow must not hang on the disk
+			return bad("'%s' and %s are one file where case does not count", shown, FileName)
 		}
 		r, err := f.Open()
 		if err != nil {

@@ -74,6 +74,20 @@ func TestCollectRefuses(t *testing.T) {
 	}
 }
 
+// TestCollectNames: what goes with a workflow must not take its place in the pack.
+func TestCollectNames(t *testing.T) {
+	doc := strings.Replace(small, "data: data/", "data: .", 1)
+	w, err := config.ParseWorkflow("w.yaml", []byte(doc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := fstest.MapFS{"w.yaml": {Data: []byte(doc)}, "in/a.csv": {}, "Workflow.yaml": {Data: []byte("another")}}
+	const want = "Workflow.yaml goes with the workflow w.yaml, which has its name in a pack"
+	if _, err := workflow.Collect(dir, "w.yaml", w); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
 // zipOf makes a zip; a name that ends in @ is a link.
 func zipOf(t testing.TB, files ...string) []byte {
 	t.Helper()
@@ -109,6 +123,7 @@ func TestReadPackRefuses(t *testing.T) {
 		"no workflow":     {zipOf(t, "a", "b"), "has no workflow.yaml", tenon.CodeInvalid},
 		"leads out":       {zipOf(t, workflow.FileName, small, "../x", ""), "'../x' has a name that leads out", tenon.CodeInvalid},
 		"leads out deep":  {zipOf(t, workflow.FileName, small, "a/../../x", ""), "leads out", tenon.CodeInvalid},
+		"other case":      {zipOf(t, workflow.FileName, small, "WORKFLOW.yaml", small), "'WORKFLOW.yaml' and workflow.yaml are one file where case does not count", tenon.CodeInvalid},
 		"absolute":        {zipOf(t, workflow.FileName, small, "/etc/x", ""), "leads out", tenon.CodeInvalid},
 		"backslash":       {zipOf(t, workflow.FileName, small, `..\x`, ""), "leads out", tenon.CodeInvalid},
 		"a drive":         {zipOf(t, workflow.FileName, small, "C:x", ""), "leads out", tenon.CodeInvalid},
