@@ -18,6 +18,17 @@ func Nearest(s string, names []string) string {
 			best, at, begun = n, dist, same
 		}
 	}
+	if short := strings.TrimSuffix(plain(s), "s"); best == "" && len(short) >= 3 { // an abbreviation, where one name alone is meant
+		for _, n := range names {
+			switch {
+			case !strings.HasPrefix(plain(n), short):
+			case best != "":
+				return ""
+			default:
+				best = n
+			}
+		}
+	}
 	return best
 }
 

@@ -17,6 +17,8 @@ func TestNearest(t *testing.T) {
 		{"max_turn", []string{"min_turns", "max-turns"}, "max-turns"},
 		{"sarvers", []string{"serve", "servers"}, "servers"},
 		{"x", []string{"servers"}, ""},
+		{"params", []string{"name", "parameters", "parallel"}, "parameters"}, // cut short
+		{"para", []string{"parameters", "parallel"}, ""},
 		{"", []string{"a"}, ""},
 		{"add", nil, ""},
 	} {

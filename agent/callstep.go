@@ -132,9 +132,9 @@ func (c *CallStep) reason(e tenon.Event) *tenon.Error {
 	case EventDecision:
 		var r Ruling
 		_ = decode(e, &r) // call.apply has read it already
-		return tenon.Errorf(tenon.CodeDenied, "%s", refusal(r.By, r.Reason))
+		return refused(r.By, r.Reason)
 	case EventDecided:
-		return tenon.Errorf(tenon.CodeDenied, "%s", refusal(c.call.decision.By, c.call.decision.Reason))
+		return refused(c.call.decision.By, c.call.decision.Reason)
 	}
 	var f Failure     // an Answer has its error under the same name
 	_ = decode(e, &f) // call.apply has read it already
@@ -142,6 +142,15 @@ func (c *CallStep) reason(e tenon.Event) *tenon.Error {
 		return tenon.Errorf(tenon.CodeUnknown, "%s", unknownText(f.Error))
 	}
 	return f.Error
+}
+
+// refused is the error of a call that was not to be made, or could not be.
+func refused(by, reason string) *tenon.Error {
+	code := tenon.CodeDenied
+	if by == ByCatalog {
+		code = tenon.CodeInvalid
+	}
+	return tenon.Errorf(code, "%s", refusal(by, reason))
 }
 
 // IsRunning reports whether an attempt is under way.

@@ -62,6 +62,8 @@ Values are CEL (see config.md) over ` + "`params`" + `, ` + "`inputs.NAME`" + `,
 | tool that is a workflow | ` + "`tables.PORT`" + ` with ` + "`columns`" + ` and ` + "`count`" + ` |
 | foreach | ` + "`items`" + ` (a result each), ` + "`count`, `text`" + ` (a line each) |
 
+Rows beyond those that expressions see are for SQL: foreach over ` + "`steps.ID.rows`" + `, or a table made of them, fails where there are more.
+
 Cells of columns of type number, and parameters of type number, are fractions also where they are whole: 5.0 / 2 is 2.5. A whole number
 beside a fraction becomes one. What a tool gave is a whole number where it is written as one: ` + "`double(steps.rate.value)`" + ` makes it a fraction in any case.
 

@@ -97,12 +97,25 @@ func (k *queries) query(i int) (table.QueryTable, error) {
 	if strings.HasPrefix(wrong.Text, "no such column") && slices.ContainsFunc(k.w.Inputs, func(in workflow.Input) bool { return len(in.Columns) > 0 && reads[in.Name] == in.Name }) {
 		hint = "a column that an input has is one of its `columns`"
 	}
+	if name, ok := strings.CutPrefix(wrong.Text, "no such table: "); ok {
+		hint = k.portHint(strings.Split(name, ";")[0])
+	}
 	if wrong.Line == 0 {
 		k.doc.Add(fmt.Sprintf("steps[%d].sql", i), wrong.Text, hint)
 	} else {
 		k.doc.addInside(fmt.Sprintf("steps[%d].sql", i), wrong.Line, wrong.Column, wrong.Text, hint)
 	}
 	return table.QueryTable{Open: true}, nil // what reads it is not wrong for that
+}
+
+// portHint says how a query is given the table of a workflow that a step calls.
+func (k *queries) portHint(name string) string {
+	for _, s := range k.w.Steps {
+		if port, ok := strings.CutPrefix(name, s.ID+"_"); ok && s.Tool != "" && port != "" {
+			return fmt.Sprintf("a table that step '%s' gives has to be named for the query: tables: [%s.%s]", s.ID, s.ID, port)
+		}
+	}
+	return ""
 }
 
 // source is what is known of a table that a step makes. A file that cannot be read is told.

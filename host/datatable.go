@@ -164,7 +164,7 @@ func (h *Host) makeTable(ctx context.Context, a engine.Attempt, timeout time.Dur
 	case errors.Is(err, errTableFull):
 		err = tenon.Errorf(tenon.CodeTooLarge, "the table has more than %d MiB; filter or aggregate it", maxTable>>20)
 	case err != nil && ctx.Err() != nil:
-		err = tenon.Errorf(tenon.CodeTimeout, "it took longer than %s", timeout)
+		err = tenon.Errorf(tenon.CodeTimeout, "it took longer than %s", timeout.Round(time.Millisecond))
 	}
 	if err != nil {
 		return []tenon.Event{h.failed(a.Step, err, false, time.Since(start))}, nil

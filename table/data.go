@@ -339,7 +339,7 @@ func convert(v any, typ string) (any, error) {
 	if n, ok := v.(json.Number); ok {
 		text, isText = string(n), true
 		if typ == "boolean" || typ == "timestamp" {
-			return nil, fmt.Errorf("%s is no %s", text, typ)
+			return nil, fmt.Errorf("'%s' is no %s", text, typ)
 		}
 	}
 	switch typ {
@@ -353,15 +353,15 @@ func convert(v any, typ string) (any, error) {
 		return text, nil
 	case "integer":
 		if isText {
-			return strconv.ParseInt(text, 10, 64)
+			if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+				return i, nil
+			}
 		}
 	case "number":
 		if isText {
-			f, err := strconv.ParseFloat(text, 64)
-			if err == nil && (math.IsNaN(f) || math.IsInf(f, 0)) {
-				err = fmt.Errorf("%s is no number", text)
+			if f, err := strconv.ParseFloat(text, 64); err == nil && !math.IsNaN(f) && !math.IsInf(f, 0) {
+				return f, nil
 			}
-			return f, err
 		}
 	case "boolean":
 		if b, ok := v.(bool); ok {
@@ -377,7 +377,7 @@ func convert(v any, typ string) (any, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("%s is no %s", tenon.Visible(fmt.Sprint(v)), typ)
+	return nil, fmt.Errorf("'%s' is no %s", tenon.Visible(fmt.Sprint(v)), typ)
 }
 
 func appendCell(b array.Builder, v any) error {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/policy"
 )
 
 // EventPlanned is the kind of the event that says what a step's expressions came to;
@@ -82,6 +83,9 @@ func (s *State) plan(p *progress, item int) *Planned {
 
 // planEach finds what a step is repeated for.
 func (s *State) planEach(p *progress, vars map[string]any) *Planned {
+	if err := s.partial(p.step.items); err != nil {
+		return &Planned{Error: asError("foreach", err)}
+	}
 	raw, err := p.step.items.Value(vars)
 	if err != nil {
 		return &Planned{Error: asError("foreach", err)}
@@ -94,6 +98,40 @@ func (s *State) planEach(p *progress, vars map[string]any) *Planned {
 		return &Planned{Error: tenon.Errorf(tenon.CodeTooLarge, "foreach: '%s' gives %d values; at most %d are possible", p.step.items, len(out.Items), maxItems)}
 	}
 	return out
+}
+
+// partial fails where an expression goes through rows of which there are more than it
+// sees: done for some of them, a step would look as if it had been done for all.
+func (s *State) partial(e *policy.Expression) error {
+	if e == nil {
+		return nil
+	}
+	for _, use := range e.Uses() {
+		if len(use) != 3 || use[2] != "rows" || !wholeRows(e.String(), use[1]) {
+			continue
+		}
+		of, _ := s.vars[use[0]].(map[string]any)
+		view, _ := of[use[1]].(map[string]any)
+		rows, _ := view["rows"].([]any)
+		if n, ok := view["count"].(int64); ok && n > int64(len(rows)) {
+			return tenon.Errorf(tenon.CodeTooLarge, "there are %d rows of '%s', and expressions see the first %d: select less of them, or let a query do it, which reads all", n, use[1], len(rows))
+		}
+	}
+	return nil
+}
+
+// wholeRows says whether an expression names the rows of a table without an index behind.
+func wholeRows(text, table string) bool {
+	for {
+		_, rest, found := strings.Cut(text, table+".rows")
+		if !found {
+			return false
+		}
+		if rest = strings.TrimSpace(rest); !strings.HasPrefix(rest, "[") {
+			return true
+		}
+		text = rest
+	}
 }
 
 func (s *State) evaluate(p *progress, vars map[string]any, out *Planned) {
@@ -112,7 +150,10 @@ func (s *State) evaluate(p *progress, vars map[string]any, out *Planned) {
 		}
 		out.Text, err = p.text.Fill(vars)
 	case StepTable:
-		if what = "rows"; p.rows != nil {
+		if what = "rows"; p.rows == nil {
+			break
+		}
+		if err = s.partial(p.rows.expr); err == nil {
 			out.Rows, err = p.rows.eval(vars)
 		}
 	}
