@@ -206,16 +206,23 @@ func (a *app) writeImport(ctx context.Context, made *config.Imported) error {
 		return err
 	}
 	for _, l := range left {
-		a.note("not written into %s, which has its own: %s", cfg.File, l)
+		a.note("not written into %s, since it is about all of the file: %s", cfg.File, l)
 	}
-	var names []string
+	var names, told []string
+	tools := 0
 	for _, c := range changes {
-		if c.Section == "servers" {
+		switch c.Section {
+		case "servers":
 			names = append(names, c.Name)
+		case "tools":
+			tools++
 		}
 	}
+	if told = slices.Clone(names); tools > 0 {
+		told = append(told, plural(tools, "tool"))
+	}
 	return a.did(map[string]any{"file": cfg.File, "servers": append([]string{}, names...), "not_written": append([]string{}, left...)},
-		"Imported into %s: %s", cfg.File, strings.Join(names, ", "))
+		"Imported into %s: %s", cfg.File, cmp.Or(strings.Join(told, ", "), "nothing"))
 }
 
 func newConfigExport(a *app) *cobra.Command {

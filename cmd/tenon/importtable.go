@@ -137,6 +137,9 @@ func (m *madeOfTable) add(row table.ToolRow) (left string, err error) {
 		return "", err
 	}
 	if t.Kind.IsOwn() {
+		if left := missing(t, address); left != "" {
+			return left, nil
+		}
 		m.Tools[m.name(t.Name)] = writtenEntry(t, address, schema)
 		return "", nil
 	}
@@ -155,6 +158,17 @@ func (m *madeOfTable) add(row table.ToolRow) (left string, err error) {
 	}
 	m.Tools[name] = tool
 	return "", nil
+}
+
+// missing says what a tool needs that no table holds.
+func missing(t *table.Tool, address table.Address) string {
+	switch p := address.Prompt; {
+	case address.Agent != "":
+		return "tool '" + t.Name + "' asks an agent, which is no part of a table: where there is one, write {kind: agent, agent: " + address.Agent + "}"
+	case p != nil && p.Model != "":
+		return "tool '" + t.Name + "' asks model '" + p.Model + "', which is no part of a table: where there is one, write it by hand"
+	}
+	return ""
 }
 
 // server returns the name of the entry for a tool's address.
