@@ -316,18 +316,28 @@ func (h *Host) Events(ctx context.Context, run string, after uint64) iter.Seq2[t
 }
 
 // Run asks and follows: Start and Events in one. What the run waits for is put to
-// [Config.Approve], if there is one, and the run goes on.
+// [Config.Approve], if there is one, and the run goes on; without one the last event is
+// a live one of kind [engine.EventWaiting], and Decide and Resume go on.
+//
+// A run that has ended has [tenon.EventDone] as its last event, whose [tenon.DoneData] has
+// the answer, or the error that it failed with: that is not an error of Run, which are
+// those of Start and Events, and cancelled where ctx ends first. Whoever stops to follow,
+// by break or by ctx, does not stop the run: Cancel and Close do.
+//
+// Text comes word by word in live events (Seq 0) of kind [engine.LiveDelta], whose data is
+// an [engine.Delta].
 func (h *Host) Run(ctx context.Context, q Question) iter.Seq2[tenon.Event, error] {
 	return func(yield func(tenon.Event, error) bool) {
 		run, _, err := h.Start(ctx, q)
 		held := false // a call waits for a person
+		last := ""    // the kind of the last event
 		for seq, rests := uint64(0), true; err == nil && rests; {
 			rests = false
 			for e, ferr := range h.Events(ctx, run.ID, seq) {
 				if !yield(e, ferr) {
 					return
 				}
-				seq, rests = max(seq, e.Seq), e.Kind == engine.EventWaiting
+				seq, last, rests = max(seq, e.Seq), e.Kind, e.Kind == engine.EventWaiting
 				if h.cfg.Approve == nil {
 					continue
 				}
@@ -349,6 +359,9 @@ func (h *Host) Run(ctx context.Context, q Question) iter.Seq2[tenon.Event, error
 					err = h.Resume(ctx, run.ID)
 				}
 			}
+		}
+		if err == nil && ctx.Err() != nil && last != tenon.EventDone && last != engine.EventWaiting {
+			err = tenon.Errorf(tenon.CodeCancelled, "run %s is followed no longer: %w; it goes on", run.ID, context.Cause(ctx))
 		}
 		if err != nil {
 			yield(tenon.Event{}, err)

@@ -137,13 +137,13 @@ func (e *Engine) claim(id string, alone bool) (d *driver, mine bool, err error) 
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		return nil, false, errClosed(id)
+		return nil, false, errShut(id)
 	}
 	if d := e.owned[id]; d != nil {
 		return d, false, nil
 	}
 	if e.draining.Load() && !alone {
-		return nil, false, errClosed(id)
+		return nil, false, errShut(id)
 	}
 	d = newDriver(e, id, alone)
 	e.owned[id] = d
@@ -406,6 +406,11 @@ func (e *Engine) haltOf(id string) error {
 		return errClosed(id)
 	}
 	return e.halted.errs[id]
+}
+
+// errShut is the error of what would have been begun.
+func errShut(id string) error {
+	return tenon.Errorf(tenon.CodeCancelled, "run %s: the engine is closed, or about to be; nothing was begun", id)
 }
 
 func errClosed(id string) error {

@@ -70,11 +70,7 @@ func (r *reader) catchUp() error {
 	for {
 		events, err := r.e.c.Store.Events(r.ctx, r.run, r.next-1, page)
 		if err != nil {
-			if r.ctx.Err() != nil {
-				r.ended = true
-				return nil
-			}
-			return err
+			return r.broken(err)
 		}
 		for _, e := range events {
 			if e.Kind == tenon.EventStarted {
@@ -92,6 +88,19 @@ func (r *reader) catchUp() error {
 	}
 }
 
+// broken is what an error of the store means: nothing where the caller has enough, and
+// that the engine was closed where its store may be, too.
+func (r *reader) broken(err error) error {
+	switch {
+	case r.ctx.Err() != nil:
+		r.ended = true
+		return nil
+	case r.e.ctx.Err() != nil:
+		return errClosed(r.run)
+	}
+	return err
+}
+
 func (r *reader) emit(e tenon.Event) bool {
 	if e.Seq > 0 {
 		r.next = e.Seq + 1
@@ -106,11 +115,7 @@ func (r *reader) emit(e tenon.Event) bool {
 func (r *reader) atRest() error {
 	row, err := r.e.c.Store.Run(r.ctx, r.run)
 	if err != nil {
-		if r.ctx.Err() != nil {
-			r.ended = true
-			return nil
-		}
-		return err
+		return r.broken(err)
 	}
 	if row.Seq >= r.next {
 		r.queue.look() // there is more; come again

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"errors"
+	"strings"
 
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
@@ -16,6 +17,9 @@ func storeError(path, what string, err error) error {
 		return err
 	}
 	remedy := "see the cause"
+	if strings.HasSuffix(err.Error(), "database is closed") { // of database/sql, which has no value for it
+		remedy = "it was closed before; open it again"
+	}
 	switch resultCode(err) & 0xff {
 	case lib.SQLITE_FULL:
 		remedy = "the disk is full: free some space; nothing of this write was stored"
