@@ -15,7 +15,8 @@ type Model interface {
 	// and thinking deltas, then exactly one Delta with Response set as the last
 	// one. An error ends the sequence; without a Response there is no answer,
 	// however much text was yielded. After a retry that starts the answer
-	// over, a Delta of kind reset comes first.
+	// over, a Delta of kind reset comes first. The Response has a Message, and one of the
+	// model's own reasons as Stop.
 	//
 	// Errors are of type *Error: code auth_required, model_error, rate_limited,
 	// unreachable, timeout, protocol (an answer that is cut off or malformed),
@@ -55,9 +56,9 @@ const (
 
 // Delta is one piece of a streamed answer.
 type Delta struct {
-	Kind     string
+	Kind     string // of [DeltaText] and so on; where Response is set it says nothing
 	Text     string
-	Response *Response
+	Response *Response // the whole answer, in the last piece alone
 }
 
 // Response is a whole answer of a model.

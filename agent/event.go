@@ -138,7 +138,7 @@ type Refusal struct {
 
 // Ruling is a person's decision about a call that was asked about.
 type Ruling struct {
-	Verdict   tenon.Verdict   `json:"verdict"` // allow or deny
+	Verdict   tenon.Verdict   `json:"verdict"`      // allow or deny
 	By        string          `json:"by,omitempty"` // empty: the local user
 	Reason    string          `json:"reason,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // edited; empty: as proposed

@@ -57,7 +57,8 @@ type Config struct {
 	// Model, if set, is used in place of what agents name: an entry of models,
 	// "provider/name", or "script:FILE".
 	Model string
-	// Models adds models of the caller's own, by name. A panic in one, and an answer that
+	// Models adds models of the caller's own, by name; where nothing names a model and there
+	// is only this one, it answers. A panic in one, and an answer that
 	// [tenon.Model] does not allow, fail the request and not the process.
 	Models map[string]tenon.Model
 	// Wrap, if set, stands around the toolset of each server, and around those of

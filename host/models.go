@@ -52,8 +52,8 @@ func openModels(h *Host) *models {
 
 // choose says which model a run uses, as a name that any process with the same
 // configuration can open: what the question names, what the host was opened
-// with, what the agent names, the first entry of models, what the environment
-// has a key for.
+// with, what the agent names, the first entry of models, the only model of the program,
+// what the environment has a key for.
 func (m *models) choose(ctx context.Context, question, agent string) (string, error) {
 	for _, name := range []string{question, m.h.cfg.Model, agent} {
 		if name == "" {
@@ -72,6 +72,11 @@ func (m *models) choose(ctx context.Context, question, agent string) (string, er
 	if names := m.h.config.ModelNames(); len(names) > 0 {
 		_, err := m.get(ctx, names[0])
 		return names[0], err
+	}
+	if len(m.h.cfg.Models) == 1 {
+		for name := range m.h.cfg.Models {
+			return name, nil
+		}
 	}
 	if name, ok := DetectModel(ctx, m.h.cfg.LookupEnv, false); ok {
 		return name, nil

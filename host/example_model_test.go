@@ -1,0 +1,99 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"log"
+	"os"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/host"
+)
+
+// parrot is a model of the program's own: it has the tool called that is on offer, and
+// then says what the tool gave, word by word.
+type parrot struct{}
+
+func (parrot) Name() string { return "birds/parrot" }
+
+func (parrot) Generate(_ context.Context, req *tenon.Request) iter.Seq2[tenon.Delta, error] {
+	return func(yield func(tenon.Delta, error) bool) {
+		m := &tenon.Message{Role: tenon.RoleAssistant}
+		last := req.Messages[len(req.Messages)-1]
+		if last.Role != tenon.RoleTool {
+			call := &tenon.ToolCall{ID: "1", Name: req.Tools[0].Name, Arguments: json.RawMessage(`{}`)}
+			m.Parts = []tenon.Part{{Type: tenon.PartCall, Call: call}}
+			yield(tenon.Delta{Response: &tenon.Response{Message: m, Stop: tenon.StopToolUse}}, nil)
+			return
+		}
+		text := "It is " + last.Parts[0].Result.Content[0].Text + ", it is."
+		for _, word := range strings.SplitAfter(text, " ") {
+			if !yield(tenon.Delta{Kind: tenon.DeltaText, Text: word}, nil) {
+				return
+			}
+		}
+		m.Parts = []tenon.Part{{Type: tenon.PartText, Text: text}}
+		yield(tenon.Delta{Response: &tenon.Response{Message: m, Stop: tenon.StopEnd, Usage: &tenon.Usage{Input: 3, Output: 5}}}, nil)
+	}
+}
+
+// counted counts the calls that go to a toolset.
+type counted struct {
+	tenon.Toolset
+	server string
+}
+
+func (c counted) Call(ctx context.Context, call tenon.Call) (*tenon.Result, error) {
+	fmt.Printf("calls %s of %s\n", call.Tool, c.server)
+	return c.Toolset.Call(ctx, call)
+}
+
+// A model of the program's own answers, its text is printed as it comes, and each call
+// of a tool is seen on its way.
+func ExampleHost_Run() {
+	ctx := context.Background()
+	home, _ := os.MkdirTemp("", "")
+	defer os.RemoveAll(home)
+	h, err := host.Open(ctx, host.Config{
+		Home:     home,
+		Models:   map[string]tenon.Model{"parrot": parrot{}},
+		Toolsets: map[string]tenon.Toolset{"wall": wallClock{}},
+		Wrap:     func(server string, t tenon.Toolset) tenon.Toolset { return counted{t, server} },
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer h.Close()
+
+	screen := io.Discard // os.Stdout, say
+	for e, err := range h.Run(ctx, host.Question{Text: "What time is it?"}) {
+		if err != nil {
+			log.Fatal(err) // it was not begun, or not followed to its end
+		}
+		switch e.Kind {
+		case engine.LiveDelta: // a piece of the text, for whoever is quick enough to see it
+			var d engine.Delta
+			if err := json.Unmarshal(e.Data, &d); err != nil {
+				log.Fatal(err)
+			}
+			fmt.Fprint(screen, d.Text)
+		case tenon.EventDone: // how the run ended
+			var done tenon.DoneData
+			if err := json.Unmarshal(e.Data, &done); err != nil {
+				log.Fatal(err)
+			}
+			if done.Error != nil {
+				log.Fatal(done.Error)
+			}
+			fmt.Println(done.State, done.Stop, done.Answer)
+		}
+	}
+	// Output:
+	// calls now of wall
+	// completed stop It is noon, it is.
+}
