@@ -252,6 +252,9 @@ func (h *Host) openServers(before *Host) error {
 		if !entry.IsEnabled() {
 			continue
 		}
+		if err := checkServer(name, entry); err != nil {
+			return err
+		}
 		s := h.makeServer(before, name, entry, kept)
 		h.servers[name], h.toolsets[name] = s, h.wrapped(name, s)
 		rules.Servers[name] = entry.Policy

@@ -11,7 +11,9 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/servers"
 )
 
 // ownModel is a model of the program: what it yields at each request, the last for ever.
@@ -206,6 +208,9 @@ func TestOwnNil(t *testing.T) {
 		"the name of a set":    {Toolsets: map[string]tenon.Toolset{"a b": ownTools{}}},
 		"tenon's own name":     {Toolsets: map[string]tenon.Toolset{"artifacts": ownTools{}}},
 		"the configured's one": {Toolsets: map[string]tenon.Toolset{host.FunctionServer: ownTools{}}, Functions: []host.Function{host.NewFunction("f", "", func(context.Context, struct{}) (string, error) { return "", nil })}},
+		"a server of nothing":  {Config: &config.Config{Servers: map[string]servers.Config{"s": {}}}},
+		"a server of both":     {Config: &config.Config{Servers: map[string]servers.Config{"s": {Command: "x", URL: "http://127.0.0.1:1/mcp"}}}},
+		"a server's name":      {Config: &config.Config{Servers: map[string]servers.Config{"a b": {Command: "x"}}}},
 	} {
 		cfg.Home = t.TempDir()
 		h, err := host.Open(t.Context(), cfg)
@@ -222,6 +227,12 @@ func TestOwnNil(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
+	if err := h.AddServer(t.Context(), "other", servers.Config{}); tenon.ErrorCode(err) != tenon.CodeConfig {
+		t.Errorf("AddServer: %v", err)
+	}
+	if _, _, err := h.Start(t.Context(), host.Question{Text: "go", MaxTurns: -1}); tenon.ErrorCode(err) != tenon.CodeInvalid {
+		t.Errorf("Start: %v", err)
+	}
 	if err := h.AddToolset("other", nil); tenon.ErrorCode(err) != tenon.CodeConfig {
 		t.Errorf("AddToolset: %v", err)
 	}

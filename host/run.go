@@ -71,6 +71,9 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 	if s := q.Sampling; s != nil && (s.MaxTokens < 0 || outside(s.Temperature, 2) || outside(s.TopP, 1)) {
 		return tenon.Run{}, nil, tenon.Errorf(tenon.CodeInvalid, "max_tokens must not be negative, temperature must be from 0 to 2, top_p from 0 to 1")
 	}
+	if q.MaxTurns < 0 {
+		return tenon.Run{}, nil, tenon.Errorf(tenon.CodeInvalid, "MaxTurns must not be negative")
+	}
 	if len(q.History) > 0 && q.Session != "" {
 		return tenon.Run{}, nil, tenon.Errorf(tenon.CodeInvalid, "a history begins a new session; it cannot be put into session %s", q.Session)
 	}

@@ -37,10 +37,10 @@ func (h *Host) offerers() (map[string]tenon.Toolset, map[string]*catalog.Source)
 // config (the name is taken, a rule or a condition cannot be read), and those of
 // connecting.
 func (h *Host) AddServer(ctx context.Context, name string, entry servers.Config) error {
-	entry = entry.WithDefaults()
-	if err := checkName(name); err != nil {
+	if err := checkServer(name, entry); err != nil {
 		return err
 	}
+	entry = entry.WithDefaults()
 	if entry.Policy.Redact != nil {
 		return tenon.Errorf(tenon.CodeConfig, "server '%s': policy.redact of a server that is added while the host is open would come too late for what is stored already; write it under policy.defaults", name)
 	}
@@ -106,6 +106,18 @@ func checkName(name string) error {
 		return tenon.Errorf(tenon.CodeConfig, "'%s' is a name of tenon's own tools", name)
 	}
 	return nil
+}
+
+// checkServer refuses an entry that no file could have: a Go program may fill in its
+// configuration itself, which nobody has checked then.
+func checkServer(name string, entry servers.Config) error {
+	switch {
+	case entry.Command == "" && entry.URL == "":
+		return tenon.Errorf(tenon.CodeConfig, "server '%s': Command or URL is required", tenon.Visible(name))
+	case entry.Command != "" && entry.URL != "":
+		return tenon.Errorf(tenon.CodeConfig, "server '%s': Command and URL together: a server has one of them", tenon.Visible(name))
+	}
+	return checkName(name)
 }
 
 // isReserved reports whether a name is that of a toolset that tenon itself brings. The
