@@ -89,7 +89,7 @@ func newPromptsGet(a *app) *cobra.Command {
 		Short: "Have a server fill in a prompt, and print it",
 		Long: "Prints what a prompt comes to, as a model would read it. With -o json it is the server's answer, byte for byte.\n" +
 			"Without a configuration the server is the only one, and SERVER is left out.\n\n" + adhocHelp,
-		Example: "  tenon prompts get github review repo=tenon\n  tenon prompts get simple_prompt -- npx -y @modelcontextprotocol/server-everything",
+		Example: "  tenon prompts get github review repo=tenon\n  tenon prompts get simple-prompt -- npx -y @modelcontextprotocol/server-everything",
 		Args:    args(1, -1, "the prompt's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.offers(cmd, s, args, func(ctx context.Context, h *host.Host, rest []string) error {

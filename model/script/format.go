@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -209,23 +208,6 @@ func decode(data []byte, out any) error {
 		return err
 	}
 	return nil
-}
-
-// plain takes the YAML library's own words off an error and keeps the lines.
-func plain(err error) error {
-	var many *yaml.LoadErrors
-	var one *yaml.LoadError
-	switch {
-	case errors.As(err, &many):
-		var texts []string
-		for _, e := range many.Errors {
-			texts = append(texts, fmt.Sprintf("line %d: %s", e.Mark.Line, e.Message))
-		}
-		return errors.New(strings.Join(texts, "; "))
-	case errors.As(err, &one):
-		return fmt.Errorf("line %d: %s", one.Mark.Line, one.Message)
-	}
-	return err
 }
 
 func readSteps(nodes []yaml.Node) ([]Step, error) {

@@ -1,0 +1,40 @@
+package script_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model/script"
+)
+
+// TestMistakes reads scripts with mistakes: what is told is in the words of a script.
+func TestMistakes(t *testing.T) {
+	for text, want := range map[string]string{
+		"steps: [{txt: a}]":                                "step 1: line 1: unknown key 'txt'; did you mean 'text'?",
+		"steps: [{hologram: a}]":                           "unknown key 'hologram'; known keys: expect, expect_tools,",
+		"steps: [{text: a, text: b}]":                      "key 'text' stands in line 1 already",
+		"steps:\n  - text: [a]":                            "step 1: line 2: must be a text, is a list",
+		"steps: 3":                                         "line 1: must be a list of steps, is '3'",
+		"steps: [3]":                                       "step 1: line 1: must be a map, is '3'",
+		"stepps: []":                                       "unknown key 'stepps'; did you mean 'steps'?",
+		"conversations: [{mach: x}]":                       "unknown key 'mach'; did you mean 'match'?",
+		"steps: [{calls: {name: x}}]":                      "must be a list of calls, is a map",
+		"steps: [{calls: [{nam: x}]}]":                     "unknown key 'nam'; did you mean 'name'?",
+		"steps: [{usage: {inputs: 3}}]":                    "unknown key 'inputs'; known keys: input_tokens, output_tokens",
+		"steps: [{error: {cod: x}}]":                       "unknown key 'cod'; did you mean 'code'?",
+		"steps: [{chunk: x}]":                              "must be a whole number, is 'x'",
+		"steps: [{delay: 5}]":                              "must be a duration such as 300ms, is '5'",
+		"steps: [{expect: {a: 1}}]":                        "must be a text or a list of texts, is a map",
+		"steps: [{repeat: often}]":                         "step 1: line 1: repeat must be a count from 1 or forever, not 'often'",
+		"steps: [{text: a}]\nconversations: [{steps: []}]": "both steps and conversations",
+	} {
+		_, err := script.Parse("s.yaml", []byte(text))
+		if tenon.ErrorCode(err) != tenon.CodeConfig || !strings.HasPrefix(err.Error(), "script s.yaml: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+		if err != nil && (strings.Contains(err.Error(), "script.") || strings.Contains(err.Error(), "!!") || strings.Contains(err.Error(), "line 1: line 1")) {
+			t.Errorf("%q: the library's words: %v", text, err)
+		}
+	}
+}
