@@ -21,7 +21,7 @@ func TestMistakes(t *testing.T) {
 		"conversations: [{mach: x}]":                       "unknown key 'mach'; did you mean 'match'?",
 		"steps: [{calls: {name: x}}]":                      "must be a list of calls, is a map",
 		"steps: [{calls: [{nam: x}]}]":                     "unknown key 'nam'; did you mean 'name'?",
-		"steps: [{usage: {inputs: 3}}]":                    "unknown key 'inputs'; known keys: input_tokens, output_tokens",
+		"steps: [{usage: {tokens: 3}}]":                    "unknown key 'tokens'; known keys: input_tokens, output_tokens",
 		"steps: [{error: {cod: x}}]":                       "unknown key 'cod'; did you mean 'code'?",
 		"steps: [{chunk: x}]":                              "must be a whole number, is 'x'",
 		"steps: [{delay: 5}]":                              "must be a duration such as 300ms, is '5'",
