@@ -121,11 +121,14 @@ func (c *Client) Config() Config { return c.cfg }
 func (c *Client) Generate(ctx context.Context, x Exchange) iter.Seq2[tenon.Delta, error] {
 	return func(yield func(tenon.Delta, error) bool) {
 		for attempt := 0; ; attempt++ {
-			delivered := false
+			delivered, stopped := false, false
 			resp, f := c.once(ctx, x, func(d tenon.Delta) bool {
-				delivered = true
-				return yield(d, nil)
+				delivered, stopped = true, !yield(d, nil)
+				return !stopped
 			})
+			if stopped { // a parser may have found something else wrong by then
+				return
+			}
 			if f == nil {
 				if p := c.cfg.Price; p != nil && resp.Usage != nil && resp.Cost == nil {
 					cost := p.Cost(*resp.Usage)
@@ -133,9 +136,6 @@ func (c *Client) Generate(ctx context.Context, x Exchange) iter.Seq2[tenon.Delta
 				}
 				resp.Message.By = c.Maker()
 				yield(tenon.Delta{Kind: tenon.DeltaResponse, Response: resp}, nil)
-				return
-			}
-			if errors.Is(f.Err, ErrStopped) {
 				return
 			}
 			wait, again := c.wait(ctx, f, attempt)

@@ -202,6 +202,19 @@ func TestConsumerStops(t *testing.T) {
 	}
 }
 
+// Who has stopped is not asked again, whatever the answer then turns out to be.
+func TestConsumerStopsAtAnAnswerThatFails(t *testing.T) {
+	p := &provider{replies: []reply{{body: `data: {"choices":[{"index":0,"delta":{"content":"x"}}],"error":{"code":503,"message":"overloaded"}}` + "\n\n"}}}
+	n := 0
+	for range chat(t, p, nil).Generate(t.Context(), question) {
+		n++
+		break
+	}
+	if n != 1 || p.asked != 1 {
+		t.Errorf("%d deltas, %d requests", n, p.asked)
+	}
+}
+
 func TestMissingKey(t *testing.T) {
 	_, err := openai.New(model.Config{Name: "main", Provider: "openai", Model: "gpt"}, model.Env{})
 	if tenon.ErrorCode(err) != tenon.CodeAuth || !strings.Contains(err.Error(), "set OPENAI_API_KEY or models.main.api_key") {

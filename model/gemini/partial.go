@@ -141,8 +141,8 @@ func (p *partial) element(v *value, n int) (*value, error) {
 	if !v.list {
 		*v = value{list: true}
 	}
-	if more := n + 1 - len(v.kids); more > 0 {
-		if err := p.grow(more); err != nil {
+	if n >= len(v.kids) {
+		if err := p.grow(min(n-len(v.kids), maxValues) + 1); err != nil { // n may be the largest number that there is
 			return nil, err
 		}
 	}
