@@ -1,9 +1,11 @@
 package jsonrpc
 
 import (
+	"context"
 	"errors"
 	"io"
 	"testing"
+	"time"
 )
 
 func TestHold(t *testing.T) {
@@ -28,6 +30,22 @@ func TestHold(t *testing.T) {
 		<-p.Done()
 		if len(ended) > 0 {
 			t.Fatal("told twice")
+		}
+	})
+	// What is held for long is not what a message without an id was for.
+	t.Run("beside an answer that is too large", func(t *testing.T) {
+		p, s := start(t, Config{})
+		ended := hold(p)
+		<-s.out
+		go func() { <-s.out; s.in <- &SizeError{Prefix: []byte(`{"result":"aaa`), Limit: 9} }()
+		var size *SizeError
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if _, err := call(ctx, p); !errors.As(err, &size) {
+			t.Fatal(err)
+		}
+		if len(ended) > 0 || p.InFlight() != 1 {
+			t.Fatal(len(ended), p.InFlight())
 		}
 	})
 	t.Run("refused", func(t *testing.T) {

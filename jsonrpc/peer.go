@@ -211,6 +211,9 @@ func (p *Peer) fail(cause error) {
 // *SizeError, one that wraps [ErrSyntax] for an unreadable answer, or the
 // context's.
 func (p *Peer) Call(ctx context.Context, m Outgoing) ([]byte, error) {
+	if err := ctx.Err(); err != nil { // else it would be sent, and then taken back
+		return nil, err
+	}
 	w, _ := p.pendings.Get().(*pending)
 	if w == nil {
 		w = &pending{answer: make(chan answer, 1)}
@@ -395,20 +398,35 @@ func (p *Peer) unreadable(b []byte, err error) {
 
 // oversize fails the call that a message over its limit would have answered.
 func (p *Peer) oversize(e *SizeError) {
-	id, ok := ScanID(e.Prefix)
-	if !ok {
-		p.mu.Lock()
-		if len(p.open) == 1 {
-			for only := range p.open {
-				id = only
-			}
-		}
-		p.mu.Unlock()
+	raw, method := scanEnvelope(e.Prefix)
+	id, ok := ownID(raw)
+	switch {
+	case method: // it answers nothing
+		id = 0
+	case !ok:
+		id = p.only()
 	}
 	if !p.resolve(id, answer{err: e}) {
 		p.skips.add(p.log, "over the limit", "limit", e.Limit, "message", clip(e.Prefix))
 		p.refuse(e.Prefix, e)
 	}
+}
+
+// only returns the one call that is open, beside those that are held, 0 where there are
+// none or several.
+func (p *Peer) only() (id int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for open, w := range p.open {
+		switch {
+		case w.then != nil:
+		case id != 0:
+			return 0
+		default:
+			id = open
+		}
+	}
+	return id
 }
 
 func trim(b []byte) []byte {

@@ -65,6 +65,7 @@ func TestPeer(t *testing.T) {
 		{"result", []any{`{"id":1,"result":{"v":1.0}}`}, `{"v":1.0}`, nil},
 		{"W3_banner_lines", []any{"hello", "", `{"id":1,"result":1}`}, "1", nil},
 		{"W15_string_id", []any{`{"id":"1","result":1}`}, "1", nil},
+		{"fraction_id", []any{`{"id":1.0,"result":1}`}, "1", nil}, // as those write it to whom every number is one
 		{"W16_unknown_id", []any{`{"id":99,"result":0}`, `{"id":1,"result":1}`}, "1", nil},
 		{"W16_truncated", []any{`{"id":1,"result":{"c`}, "", func(err error) bool { return errors.Is(err, ErrSyntax) }},
 		{"W17_duplicate_key", []any{`{"id":1,"result":{"a":1,"a":2}}`}, "", func(err error) bool { return errors.Is(err, ErrSyntax) }},
@@ -73,6 +74,8 @@ func TestPeer(t *testing.T) {
 			func(err error) bool { var e *SizeError; return errors.As(err, &e) }},
 		{"L4_only_one_open", []any{&SizeError{Prefix: []byte(`xx`), Limit: 9}}, "",
 			func(err error) bool { var e *SizeError; return errors.As(err, &e) }},
+		{"L4_notice_too_large", []any{&SizeError{Prefix: []byte(`{"method":"n","params":"aaa`), Limit: 9}, `{"id":1,"result":1}`}, "1", nil},
+		{"L4_request_too_large", []any{&SizeError{Prefix: []byte(`{"method":"q","params":"aaa`), Limit: 9}, `{"id":1,"result":1}`}, "1", nil},
 		{"error_data", []any{`{"id":1,"error":{"code":-32602,"message":"bad input","data":{"x":1.0}}}`}, "",
 			func(err error) bool {
 				var e *Error
@@ -98,6 +101,20 @@ func TestPeer(t *testing.T) {
 				t.Fatalf("%s, %v", raw, err)
 			}
 		})
+	}
+}
+
+// A caller that has given up already has nothing sent.
+func TestPeerCallsNothingForWhoHasGone(t *testing.T) {
+	told := 0
+	p, s := start(t, Config{Abandoned: func(int64, error) { told++ }})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := call(ctx, p); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if len(s.out) != 0 || told != 0 || p.InFlight() != 0 {
+		t.Fatal(len(s.out), told, p.InFlight())
 	}
 }
 

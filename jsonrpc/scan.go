@@ -468,10 +468,13 @@ func scanEnvelope(prefix []byte) (id []byte, method bool) {
 	return id, method
 }
 
-// ownID reads an id of ours: an integer, or a string that holds one (W15).
+// ownID reads an id of ours: an integer, a string that holds one (W15), or the same number
+// as a fraction (1.0), as those write it to whom every number is one.
 func ownID(raw []byte) (int64, bool) {
 	if len(raw) > 2 && raw[0] == '"' {
 		raw = raw[1 : len(raw)-1]
+	} else if whole, zeros, ok := bytes.Cut(raw, []byte{'.'}); ok && len(bytes.Trim(zeros, "0")) == 0 {
+		raw = whole
 	}
 	n, err := strconv.ParseInt(string(raw), 10, 64)
 	return n, err == nil && len(raw) > 0 && raw[0] != '+' && n > 0
