@@ -151,8 +151,14 @@ func find(ctx context.Context, cfg ClientConfig, c *Client, log *steps) (*Client
 		}
 	}
 	log.begin(StepInitialize)
-	return c, c.begin(ctx, LatestLegacy)
+	if err = c.begin(ctx, LatestLegacy); errors.As(err, &rpc) && rpc.Code == codeUnsupportedVersion && supports(rpc.Data, "supported", isModern) {
+		log.begin(StepDiscover) // it was only slow to start
+		err = c.discover(ctx)
+	}
+	return c, err
 }
+
+func isModern(version string) bool { return version == Modern }
 
 // supports reports whether a list of versions holds one that is wanted.
 func supports(object []byte, key string, wanted func(string) bool) bool {
@@ -167,7 +173,6 @@ func supports(object []byte, key string, wanted func(string) bool) bool {
 
 // discover opens the modern era.
 func (c *Client) discover(ctx context.Context) error {
-	isModern := func(v string) bool { return v == Modern }
 	c.meta = c.modernMeta()
 	if c.http != nil {
 		c.http.SetProtocol(Modern, true)
