@@ -524,6 +524,15 @@ func TestInputRequired(t *testing.T) {
 	}
 }
 
+// A state alone is enough, also where the server writes out that there is no more.
+func TestInputRequiredByAStateAlone(t *testing.T) {
+	for _, raw := range []string{`{"resultType":"input_required","requestState":"s"}`, `{"resultType":"input_required","inputRequests":null,"requestState":"s"}`} {
+		if r, err := mcp.ParseResult([]byte(raw), true); err != nil || r.Input == nil || r.Input.State != "s" || len(r.Input.Requests) != 0 {
+			t.Errorf("%s: %+v, %v", raw, r, err)
+		}
+	}
+}
+
 func FuzzParseResult(f *testing.F) {
 	f.Add([]byte(`{"content":[{"type":"text","text":"x"},{"type":"resource","resource":{"uri":"a","blob":"AA"}}],"isError":true}`))
 	f.Add([]byte(`{"resultType":"input_required","requestState":"s"}`))

@@ -171,6 +171,9 @@ func ParseResult(raw []byte, modern bool) (*tenon.Result, error) {
 func readInput(r *tenon.Result, raw []byte) error {
 	r.Input = &tenon.InputRequired{Requests: jsonrpc.Field(raw, "inputRequests")}
 	r.Input.State, _ = jsonrpc.String(jsonrpc.Field(raw, "requestState"))
+	if string(r.Input.Requests) == "null" {
+		r.Input.Requests = nil
+	}
 	if q := r.Input.Requests; len(q) > 0 && q[0] != '{' || len(q) == 0 && r.Input.State == "" {
 		return tenon.Errorf(tenon.CodeProtocol, "tools/call wants input and does not say which: %s", clip(raw))
 	}
