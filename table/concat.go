@@ -111,7 +111,7 @@ func join(in []*Reader, o WriteOptions) (*joined, error) {
 				continue
 			}
 			if have := list[at].field; !c.IsTool() && (!arrow.TypeEqual(have.Type, f.Type) || classOf(have) != classOf(f)) {
-				return nil, invalid("column '%s' is %s in %s and %s in %s", c.Name, typeName(have.Type), list[at].whose, typeName(f.Type), r.name)
+				return nil, invalid("column '%s' is %s in %s and %s in %s; tenon tables query can make them alike, with CAST or another name", c.Name, typeName(have.Type), list[at].whose, typeName(f.Type), r.name)
 			}
 			from[at] = c.at
 		}

@@ -18,9 +18,9 @@ const maxDifferences = 20
 // metadata do not count. It returns at most 20 differences, none for identical
 // tables.
 func Diff(ctx context.Context, a, b *Reader) ([]string, error) {
-	var out []string
-	if x, y := describe(a), describe(b); x != y {
-		return []string{fmt.Sprintf("columns: %s / %s", x, y)}, nil
+	out := diffColumns(a, b)
+	if len(out) > 0 {
+		return out, nil
 	}
 	err := inStep(a, b, a.Rows(ctx), b.Rows(ctx), &out, func(_ int, x, y Cells) error {
 		if x.ID != y.ID {
@@ -75,14 +75,31 @@ func inStep[T any](a, b *Reader, rowsA, rowsB iter.Seq2[T, error], out *[]string
 	return nil
 }
 
-func describe(r *Reader) string {
-	s := ""
-	for _, c := range r.columns {
-		s += c.Name + ": " + c.Type
-		if c.Class != "" {
-			s += " (" + c.Class + ")"
+// diffColumns compares the columns, the first with the first.
+func diffColumns(a, b *Reader) []string {
+	var out []string
+	for i := range max(len(a.columns), len(b.columns)) {
+		x, y := a.describe(i), b.describe(i)
+		if x == y {
+			continue
 		}
-		s += "; "
+		if len(out) == maxDifferences {
+			break
+		}
+		out = append(out, fmt.Sprintf("column %d: %s / %s", i, x, y))
+	}
+	return out
+}
+
+// describe names a column with its type, and - for one that is not there.
+func (r *Reader) describe(i int) string {
+	if i >= len(r.columns) {
+		return "-"
+	}
+	c := r.columns[i]
+	s := "'" + c.Name + "' " + c.Type
+	if c.Class != "" {
+		s += " (" + c.Class + ")"
 	}
 	return s
 }

@@ -36,7 +36,8 @@ type Reader struct {
 	name    string
 	schema  *arrow.Schema // without dictionaries
 	columns []Column
-	rowID   int // -1: there are no row ids
+	keys    []string // of the columns in JSON, once they are asked for
+	rowID   int      // -1: there are no row ids
 	meta    map[string]string
 	store   *Store
 	mem     *allowance

@@ -69,14 +69,36 @@ func (c Cells) JSON(raw bool) (json.RawMessage, error) {
 	if raw {
 		add(RowID, quote(c.ID))
 	}
-	for _, col := range c.r.columns {
+	keys := c.r.jsonKeys()
+	for i, col := range c.r.columns {
 		v, err := c.Value(col, raw)
 		if err != nil {
 			return nil, err
 		}
-		add(col.Name, v)
+		add(keys[i], v)
 	}
 	return append(out, '}'), nil
+}
+
+// jsonKeys are the names of the columns, those that are there already with a number: who
+// reads an object takes the last of two alike, and would not see the others.
+func (r *Reader) jsonKeys() []string {
+	if r.keys == nil {
+		r.keys = make([]string, len(r.columns))
+		taken := map[string]bool{RowID: true}
+		for _, c := range r.columns {
+			taken[c.Name] = true
+		}
+		seen := map[string]bool{RowID: true}
+		for i, c := range r.columns {
+			name := c.Name
+			for n := 1; seen[name] || n > 1 && taken[name]; n++ {
+				name = fmt.Sprintf("%s_%d", c.Name, n)
+			}
+			seen[name], r.keys[i] = true, name
+		}
+	}
+	return r.keys
 }
 
 // Value returns a cell as JSON. Raw shows what is stored where a tool or a message

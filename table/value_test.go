@@ -1,0 +1,68 @@
+package table
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestJSONKeys: two columns of one name are two keys.
+func TestJSONKeys(t *testing.T) {
+	n := arrow.PrimitiveTypes.Int64
+	out := func(names ...string) string {
+		s := arrow.NewSchema([]arrow.Field{col(names[0], n), col(names[1], n), col(names[2], n)}, nil)
+		b := array.NewRecordBuilder(memory.DefaultAllocator, s)
+		for i := range names {
+			b.Field(i).(*array.Int64Builder).Append(int64(i + 1))
+		}
+		var buf bytes.Buffer
+		writeStream(t, &buf, s, b.NewRecordBatch())
+		r, err := Open("-", Options{Stdin: &buf})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for row, err := range r.Rows(context.Background()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := row.JSON(false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(b)
+		}
+		return ""
+	}
+	for _, tt := range []struct {
+		names []string
+		want  string
+	}{
+		{[]string{"a", "b", "c"}, `{"a":1,"b":2,"c":3}`},
+		{[]string{"a", "a", "a"}, `{"a":1,"a_1":2,"a_2":3}`},
+		{[]string{"a", "a", "a_1"}, `{"a":1,"a_2":2,"a_1":3}`},
+		{[]string{"a", "A", "x"}, `{"a":1,"A":2,"x":3}`},
+	} {
+		if diff := cmp.Diff(tt.want, out(tt.names...)); diff != "" {
+			t.Errorf("%q: %s", tt.names, diff)
+		}
+	}
+}
+
+// TestDiffColumns names the columns that differ, and no others.
+func TestDiffColumns(t *testing.T) {
+	n, s := arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String
+	a := jsonTable(t, []arrow.Field{col("same", n), col("x", n), col("more", s)}, `[]`)
+	b := jsonTable(t, []arrow.Field{col("same", n), col("x", s)}, `[]`)
+	got, err := Diff(context.Background(), a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"column 1: 'x' int64 / 'x' utf8", "column 2: 'more' utf8 / -"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
