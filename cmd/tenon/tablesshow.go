@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -102,7 +103,7 @@ func (s *tableShow) show(ctx context.Context, r *table.Reader) error {
 		if page = append(page, line); len(page) < terminalRows || s.outTTY && limit <= terminalRows {
 			return nil
 		}
-		err = s.table(header, page)
+		err = s.table(header, s.narrow(header, page))
 		page = nil
 		return err
 	})
@@ -110,12 +111,47 @@ func (s *tableShow) show(ctx context.Context, r *table.Reader) error {
 		return err
 	}
 	if len(page) > 0 || s.outTTY {
-		err = s.table(header, page)
+		err = s.table(header, s.narrow(header, page))
 	}
 	if more && s.limit < 0 {
 		s.hint("there are more rows; --limit shows them")
 	}
 	return err
+}
+
+// narrow cuts cells so that all columns have room on the terminal, the widest columns
+// first; the row ids stay whole.
+func (a *app) narrow(header []string, page [][]string) [][]string {
+	if !a.outTTY {
+		return page
+	}
+	const least, gap = 12, 2
+	widths, sum := make([]int, len(header)), 0
+	for i, h := range header {
+		widths[i] = utf8.RuneCountInString(h)
+		for _, line := range page {
+			widths[i] = max(widths[i], utf8.RuneCountInString(line[i]))
+		}
+		sum += widths[i] + gap
+	}
+	for ; sum > a.width() && len(widths) > 1; sum-- {
+		widest := 1
+		for i := 2; i < len(widths); i++ {
+			if widths[i] > widths[widest] {
+				widest = i
+			}
+		}
+		if widths[widest] <= least {
+			break
+		}
+		widths[widest]--
+	}
+	for _, line := range page {
+		for i := 1; i < len(line); i++ {
+			line[i] = shorten(line[i], widths[i])
+		}
+	}
+	return page
 }
 
 // textColumns says what a line of text has: of a table of tools alone the most

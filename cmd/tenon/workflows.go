@@ -179,11 +179,24 @@ func newWorkflowsNodes(a *app) *cobra.Command {
 		Example: "  tenon workflows nodes\n  tenon workflows nodes -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
+			if a.outTTY && a.format == formatText {
+				return a.showNodes()
+			}
 			return printList(a, workflow.Nodes(), []string{"step", "does", "keys", "tables in", "tables out", "result"}, func(n workflow.Node) []string {
 				return []string{n.Kind, n.About, strings.Join(n.Keys, " "), n.In, n.Out, strings.Join(n.Result, " ")}
 			})
 		},
 	}
+}
+
+// showNodes shows the kinds of steps at a terminal, which has no room for them in lines.
+func (a *app) showNodes() error {
+	var b strings.Builder
+	for _, n := range workflow.Nodes() {
+		fmt.Fprintf(&b, "%s  %s\n  keys    %s\n  tables  in: %s, out: %s\n  result  %s\n", a.outStyle(bold, n.Kind), n.About,
+			strings.Join(n.Keys, " "), n.In, n.Out, strings.Join(n.Result, " "))
+	}
+	return a.write([]byte(b.String()))
 }
 
 func newWorkflowsGraph(a *app) *cobra.Command {
