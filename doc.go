@@ -5,8 +5,8 @@
 //
 //	config → servers → catalog → agent → engine → surfaces
 //
-// Everything that offers tools is a [Toolset]: a connected MCP server, a Go type,
-// and later a workflow file. What changes a call's request or answer on its way
+// Everything that offers tools is a [Toolset]: a connected MCP server, the workflow
+// files of a project, a Go type. What changes a call's request or answer on its way
 // is a func(Toolset) Toolset. Such a wrapper never waits for a person, never
 // re-sends and never counts across calls, because those things have to be
 // journaled and so belong to the core.
@@ -17,7 +17,7 @@
 // prints, what an HTTP client streams, what recovery after a crash reads and
 // what an audit shows are all folds over that one log.
 //
-// The package imports the standard library only. All other packages of
-// the module may import it; it imports none of them. Until version 1 this
-// package and package host are the ones whose API is kept stable.
+// The package imports the standard library, and internal/rawjson, which imports no more.
+// All other packages of the module may import it. Until version 1 this package and
+// package host are the ones whose API is kept stable.
 package tenon

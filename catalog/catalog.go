@@ -107,19 +107,14 @@ func Match(globs []string, name string) bool {
 	return slices.ContainsFunc(globs, func(g string) bool { return glob(g, name) })
 }
 
-// IsVisible reports whether an agent that asks for groups sees a tool in a state:
-// it has one of the groups ("*" asks for all; a tool without groups of its own is
-// in [tenon.DefaultGroup]) and is visible in that state.
-func IsVisible(t *tenon.Tool, groups []string, state string) bool {
-	return InGroups(t, groups) && InState(t, state)
-}
-
-// InState is the half of [IsVisible] that changes while an agent works.
+// InState reports whether a tool is visible in a state of the agent, which changes while
+// it works.
 func InState(t *tenon.Tool, state string) bool {
 	return len(t.Rules.States) == 0 || slices.Contains(t.Rules.States, state)
 }
 
-// InGroups is the half of [IsVisible] that stays.
+// InGroups reports whether an agent that asks for groups may see a tool: it has one of
+// them ("*" asks for all; a tool without groups of its own is in [tenon.DefaultGroup]).
 func InGroups(t *tenon.Tool, asked []string) bool { return inGroups(t.Rules.Groups, asked) }
 
 func inGroups(own, asked []string) bool {

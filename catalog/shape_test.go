@@ -296,7 +296,7 @@ func TestVisible(t *testing.T) {
 		for _, snapshot := range []*Snapshot{s, must(Decode(s.Encode()))} { // as a resumed run has it
 			var names []string
 			for _, t := range snapshot.Tools() {
-				if IsVisible(t, strings.Fields(tt.groups), tt.state) {
+				if InGroups(t, strings.Fields(tt.groups)) && InState(t, tt.state) {
 					names = append(names, t.Name)
 				}
 			}

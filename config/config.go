@@ -307,10 +307,11 @@ func (c *Config) KeylessModel(name string) model.Config {
 	return m.WithDefaults()
 }
 
-// Agent returns an agent's entry: its limits stand above the global ones, its
-// model is filled in where there is one, and Instructions.Text holds the text
-// of its file, as Template does for the prompt and ResponseFormat.Schema for the schema. The name "" is the entry default, else the only entry, else an
-// agent made of defaults. The error has code not_found or config.
+// Agent returns an agent's entry: its limits stand above the global ones, its model is
+// filled in where there is one, and Instructions.Text holds the text of its file, as
+// Template does for the prompt and ResponseFormat.Schema for the schema. The name "" is
+// the entry default, else the only entry, else an agent made of defaults. The error has
+// code not_found or config.
 func (c *Config) Agent(name string) (agent.Config, error) {
 	all := c.AgentNames()
 	if name == "" {

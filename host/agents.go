@@ -55,8 +55,9 @@ func (a agentTools) Call(_ context.Context, c tenon.Call) (*tenon.Result, error)
 	return nil, tenon.Errorf(tenon.CodeInternal, "agent '%s' was called as if it were a tool of a server", c.Tool)
 }
 
-// openAgents adds tenon's own tools: the reader of large results, and the agents that
-// the configuration offers to others: under `tools` those that are asked and answer, under `handoffs` of an agent those that
+// openAgents adds tenon's own tools: the reader of large results, the query of tables,
+// the finder of tools, and the agents that the configuration offers to others. Under
+// `tools` stand those that are asked and answer, under `handoffs` of an agent those that
 // take over.
 func (h *Host) openAgents() {
 	yes, no := true, false

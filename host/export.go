@@ -25,11 +25,11 @@ import (
 //	 "runs": [{"run": Run, "events": [Event, …]}, …],  what a run needs stands before it
 //	 "blobs": [{"digest": "sha256:…", "data": …}, …]}
 //
-// Runs and sessions that were imported stand there as they were in their file. Events are byte for byte those of the journal; data that is no JSON is
-// base64 under data_base64. Of a session that this one was forked from there
-// are only the runs, and of those only the events, that this one goes on from. A blob
-// that held a configured secret has masked: true, and its digest does not fit it any
-// more.
+// Runs and sessions that were imported stand there as they were in their file. Events
+// are byte for byte those of the journal; data that is no JSON is base64 under
+// data_base64. Of a session that this one was forked from there are only the runs, and
+// of those only the events, that this one goes on from. A blob that held a configured
+// secret has masked: true, and its digest does not fit it any more.
 const ExportVersion = 1
 
 // exportPart is a run of an export, with its events as far as they belong to it.

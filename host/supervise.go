@@ -34,10 +34,11 @@ const (
 
 // Supervise goes on with the runs that no process works on, now and until ctx
 // ends: those whose process died, those that were decided while nobody worked
-// on them, and those that have waited for a person as long as they may. At most 16 of them are at work at a time. One that cannot go
-// on is tried again after a pause that doubles up to five minutes; one that
-// needs what this host does not have (its version of the core, its model, its
-// servers) is left as it is. The log says what was done.
+// on them, and those that have waited for a person as long as they may. At most 16
+// of them are at work at a time. One that cannot go on is tried again after a pause
+// that doubles up to five minutes; one that needs what this host does not have (its
+// version of the core, its model, its servers) is left as it is. The log says what
+// was done.
 //
 // Supervise returns once the runs that it took up are at rest or the host is
 // closed. A store needs one process that does this, see [Host.Claim].

@@ -132,8 +132,8 @@ func AppendError(b, id []byte, e *Error) []byte {
 	return append(b, "}}"...)
 }
 
-// split returns the messages of a batch, which revision 2025-03-26 of MCP
-// allows, or b itself.
+// split returns the messages of a batch, which revision 2025-03-26 of MCP allows, at
+// most maxBatch of them; nil where b is no batch, or an empty one.
 func split(b []byte) ([][]byte, error) {
 	if t := bytes.TrimLeft(b, " \t\r\n"); len(t) == 0 || t[0] != '[' {
 		return nil, nil

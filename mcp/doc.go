@@ -14,6 +14,6 @@
 // (lists without end, a flood of notices, an answer that cannot be read) ends in
 // an error for the one request concerned.
 //
-// [Server] is the other end, for tests and a later gateway: the same tools in
-// both eras over any stream.
+// [Server] is the other end: the same tools in both eras, over any stream and HTTP.
+// The demo's server and the servers of the tests are made of it.
 package mcp

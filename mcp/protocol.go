@@ -7,14 +7,14 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// The revisions that are spoken. Modern and later are stateless; the others
-// begin with initialize.
+// The revisions that are spoken: the one of the modern era, in which every request
+// stands alone, and the last one of the legacy era, which begins with initialize.
 const (
 	Modern       = "2026-07-28"
 	LatestLegacy = "2025-11-25"
 )
 
-// Legacy lists the revisions of the legacy era, newest first.
+// legacy lists the revisions of the legacy era, newest first.
 var legacy = [...]string{LatestLegacy, "2025-06-18", "2025-03-26", "2024-11-05"}
 
 // IsLegacy reports whether the revision is one of the legacy era that is spoken.

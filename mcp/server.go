@@ -18,7 +18,7 @@ import (
 type ServerTool struct {
 	// Definition is the tool as it stands in tools/list: an object with a name.
 	Definition json.RawMessage
-	// Call runs it and returns the raw result object. An *jsonrpc.Error goes back
+	// Call runs it and returns the raw result object. A *jsonrpc.Error goes back
 	// as it is; any other error becomes a result with isError. Its context ends
 	// when the caller cancels or is gone.
 	Call func(ctx context.Context, r *ToolRequest) (json.RawMessage, error)
@@ -76,7 +76,8 @@ func (r *ToolRequest) Log(level string, data any) {
 	r.notify("notifications/message", append(member(text([]byte{'{'}, "level", level), "data", raw), '}'))
 }
 
-// Ask sends a request to the caller and waits for the answer (legacy era). The error is an *jsonrpc.Error where the caller refuses.
+// Ask sends a request to the caller and waits for the answer (legacy era). The error is
+// a *jsonrpc.Error where the caller refuses.
 func (r *ToolRequest) Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	if r.ask == nil {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "the caller cannot be asked")

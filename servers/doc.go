@@ -10,6 +10,6 @@
 // wrong is kept with the server as its [Status], to be shown.
 //
 // The package stands between config, whose structs it defines, and catalog,
-// which shapes what the servers offer. It is the only importer of mcp and
-// transport in the product's path.
+// which shapes what the servers offer. It alone makes connections: whoever else
+// imports mcp takes its types.
 package servers

@@ -202,10 +202,11 @@ func appendMessage(b *array.StructBuilder, c cell) error {
 // maxMessages bounds a conversation.
 const maxMessages = 100_000
 
-// Conversation reads messages from where the reader is. Column names the column; ""
-// is the last one of the type. A row with an error and no message is left out; errors
-// stand in the column Errors, else in the only column of texts. The results of a turn become one message. Errors: invalid, with the original's texts
-// for rows that hold both or nothing.
+// Conversation reads messages from where the reader is. Column names the column; "" is
+// the last one of the type. A row with an error and no message is left out; errors
+// stand in the column Errors, else in the only column of texts. The results of a turn
+// become one message. Errors: invalid, with the original's texts for rows that hold
+// both or nothing.
 func (r *Reader) Conversation(ctx context.Context, column string) ([]*tenon.Message, error) {
 	at, failures, texts := -1, -1, 0
 	for i, c := range r.columns {

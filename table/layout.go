@@ -1,6 +1,7 @@
 package table
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -21,24 +22,15 @@ const (
 	Legacy6 Layout = "legacy6"
 )
 
-// Layouts are the layouts that can be written.
+// layouts are those that can be written.
 var layouts = []Layout{Seed9, Java10, Legacy6}
-
-// Layouts returns the layouts that can be written; the first is the default.
-func Layouts() []string {
-	names := make([]string, len(layouts))
-	for i, l := range layouts {
-		names[i] = string(l)
-	}
-	return names
-}
 
 // CheckLayout returns an error for a layout that cannot be written.
 func CheckLayout(l Layout) error {
-	switch l {
-	case Seed9, Java10, Legacy6:
+	if slices.Contains(layouts, l) {
 		return nil
-	case Java9:
+	}
+	if l == Java9 {
 		return invalid("layout java9 can be read and not written: it has no place for a credential and no release reads it; write java10")
 	}
 	return invalid("there is no layout '%s'; layouts that can be written: seed9, java10, legacy6", l)

@@ -16,8 +16,8 @@ import (
 )
 
 // endpoint reads a URL of a scheme, or of the same with TLS, and refuses what
-// could never be dialed. The error of
-// package url is left out because it may quote a password.
+// could never be dialed. The error of package url is left out because it may quote a
+// password.
 func endpoint(text, scheme string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.Scheme != scheme && u.Scheme != scheme+"s" {

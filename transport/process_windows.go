@@ -8,8 +8,8 @@ import (
 
 func group(*exec.Cmd) {}
 
-// end kills the process. Windows has no signal that asks; what the process
-// started itself is not reached (a job object is for a later issue).
+// end kills the process. Windows has no signal that asks. What the process started
+// itself is not reached: that would take a job object.
 func end(pid int, kill bool) {
 	if !kill {
 		return

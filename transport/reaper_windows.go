@@ -1,8 +1,7 @@
 package transport
 
 // Reaper ends what servers have started when we end without closing them. On
-// Windows it does nothing yet: what a server process started itself is not
-// reached there.
+// Windows, which is not supported, it does nothing.
 type Reaper struct{}
 
 func (*Reaper) prepare()   {}

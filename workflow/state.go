@@ -163,14 +163,6 @@ func (s *step) isSingleCall() bool {
 	return s.Foreach == nil && (s.kind == StepTool || s.kind == StepHTTP)
 }
 
-// StepOf returns the id of the step in a workflow file that an event's step is about.
-func StepOf(step string) string {
-	if i := strings.IndexAny(step, ".~/"); i >= 0 {
-		return step[:i]
-	}
-	return step
-}
-
 // Apply folds one event into the state. See [tenon.Core].
 func (s *State) Apply(e tenon.Event) error {
 	s.now = e.Time

@@ -14,9 +14,9 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// follower prints a run as it goes: the model's text on stdout, on a terminal as
-// it comes and else when an answer is whole; a line on stderr for each tool call that ended. It is a fold over the run's
-// events like everything else that shows a run.
+// follower prints a run as it goes: the model's text on stdout, on a terminal as it
+// comes and else when an answer is whole; a line on stderr for each tool call that
+// ended. It is a fold over the run's events like everything else that shows a run.
 type follower struct {
 	a       *app
 	seq     uint64                   // of the last stored event
