@@ -116,7 +116,7 @@ func TestRetryPolicy(t *testing.T) {
 		"429 seconds":      {[]reply{{status: 429, header: map[string]string{"Retry-After": "3"}}, {body: good}}, "fine", "", []time.Duration{3 * time.Second}},
 		"429 milliseconds": {[]reply{{status: 429, header: map[string]string{"Retry-After-Ms": "70", "Retry-After": "3"}}, {body: good}}, "fine", "", []time.Duration{70 * ms}},
 		"429 RetryInfo":    {[]reply{{status: 429, body: `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"slow","details":[{"@type":"x"},{"retryDelay":"34.4s"}]}}`}, {body: good}}, "fine", "", []time.Duration{34400 * ms}},
-		"429 too long":     {[]reply{{status: 429, body: object("rate_limit_exceeded", "slow down"), header: map[string]string{"Retry-After": "3600"}}}, "slow down; try again later", "rate_limited", nil},
+		"429 too long":     {[]reply{{status: 429, body: object("rate_limit_exceeded", "slow down"), header: map[string]string{"Retry-After": "3600"}}}, "slow down; it asks for a pause of 1h0m0s; try again then", "rate_limited", nil},
 		"429 quota":        {[]reply{{status: 429, body: object("insufficient_quota", "You exceeded your current quota")}}, "check plan and billing", "model_error", nil},
 		"should not retry": {[]reply{{status: 500, header: map[string]string{"x-should-retry": "false"}}}, "HTTP 500", "model_error", nil},
 		"should retry":     {[]reply{{status: 400, header: map[string]string{"x-should-retry": "true"}}, {body: good}}, "fine", "", []time.Duration{500 * ms}},

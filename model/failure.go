@@ -250,6 +250,8 @@ func (c *Client) remedy(f *Failure) string {
 		return "check the network and " + c.cfg.key("base_url")
 	case errors.Is(f.Err, errIdle):
 		return "raise " + c.cfg.key("timeout")
+	case f.Wait > maxWait:
+		return fmt.Sprintf("it asks for a pause of %s; try again then", f.Wait.Round(time.Second))
 	case f.Code == tenon.CodeRateLimited:
 		return "try again later"
 	}
