@@ -134,6 +134,7 @@ type Client struct {
 	tasks    taskNotices
 	opened   <-chan struct{} // closed once the stream of notices of a legacy session is open; nil: there is none
 	renew    sync.Mutex      // one new session at a time
+	renewed  chan struct{}   // holds a value after that; nil over a stream
 }
 
 // Info returns what the server said about itself when it was connected.
@@ -174,7 +175,9 @@ func attach(cfg ClientConfig, s Stream) *Client {
 	c := &Client{cfg: cfg, stream: s}
 	c.info.Store(&Info{})
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.http, _ = s.(*transport.HTTP)
+	if c.http, _ = s.(*transport.HTTP); c.http != nil {
+		c.renewed = make(chan struct{}, 1)
+	}
 	c.changed.f = cfg.Changed
 	c.peer = jsonrpc.New(s, jsonrpc.Config{Handle: c.handle, Notice: c.notice, Abandoned: c.abandoned, Trace: cfg.Trace, Logger: cfg.Logger})
 	c.wg.Go(func() { _ = c.peer.Run(c.ctx) }) // Err says why it ended

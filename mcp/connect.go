@@ -301,6 +301,10 @@ func (c *Client) reinitialize(ctx context.Context, session string) error {
 		return err
 	}
 	c.http.DropOldSession()
+	select {
+	case c.renewed <- struct{}{}:
+	default: // it is known already
+	}
 	return nil
 }
 

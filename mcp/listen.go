@@ -117,10 +117,11 @@ func (c *Client) again(err error, pause time.Duration, begun time.Time, filter [
 	if c.ctx.Err() != nil || errors.As(err, &rpc) || c.peer.Err() != nil {
 		return 0 // closed, refused, or lost as a whole
 	}
-	if time.Since(begun) > lastPause {
+	if time.Since(begun) > lastPause { // silence is no fault, and proxies cut streams that are fine
 		pause = firstPause
+	} else {
+		c.healthy(errors.New("the subscription to changes ended: " + errText(err)))
 	}
-	c.healthy(errors.New("the subscription to changes ended: " + errText(err)))
 	c.cfg.Logger.Debug("the subscription to changes ended; it will be opened again", "error", errText(err), "in", pause)
 	if !wait(c.ctx, pause) {
 		return 0
@@ -160,7 +161,7 @@ func (c *Client) follow(opened func()) {
 		stood = stood || err == nil
 		c.healthy(err)
 	}
-	for c.ctx.Err() == nil {
+	for pause := firstPause; c.ctx.Err() == nil; {
 		err := c.http.Listen(c.ctx, state, func(b []byte) bool { c.peer.Deliver(b); return false })
 		opened()
 		if !errors.Is(err, transport.ErrSession) {
@@ -169,9 +170,15 @@ func (c *Client) follow(opened func()) {
 			}
 			return // the server has no such stream, or we are closed
 		}
-		if !wait(c.ctx, firstPause) { // the next call begins a new session
-			return
+		t := time.NewTimer(pause)
+		select {
+		case <-c.ctx.Done():
+		case <-c.renewed: // a call has begun a new session
+			pause = firstPause
+		case <-t.C:
+			pause = min(2*pause, lastPause)
 		}
+		t.Stop()
 	}
 }
 
