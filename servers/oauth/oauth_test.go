@@ -278,6 +278,28 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
+// TestRefreshThatNobodyRefused holds that what is no answer of an authorization server, as of a
+// gateway in between, costs nobody the sign-in.
+func TestRefreshThatNobodyRefused(t *testing.T) {
+	for _, status := range []int{302, 403, 404, 408, 503} {
+		now := time.Now()
+		s := start(t, func(s *authserver.Server) { s.ExpiresIn, s.KeepRefresh = 100, true })
+		src, rt := source(t, s, func(c *Config) { c.Now = func() time.Time { return now } })
+		if _, err := src.Login(t.Context(), &http.Transport{DisableKeepAlives: true}, &person{}); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(200 * time.Second)
+		s.Token = func(_ url.Values, answer map[string]any) int { clear(answer); return status }
+		if _, err := request(t, rt, s.URL); tenon.ErrorCode(err) != tenon.CodeUnreachable {
+			t.Errorf("HTTP %d: %v", status, err)
+		}
+		s.Token = nil
+		if got, err := request(t, rt, s.URL); err != nil || got != 200 {
+			t.Errorf("after HTTP %d: %d, %v", status, got, err)
+		}
+	}
+}
+
 // TestMoved holds that nothing of one authorization server goes to another.
 func TestMoved(t *testing.T) {
 	old, fresh := start(t, nil), start(t, nil)

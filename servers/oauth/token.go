@@ -95,10 +95,13 @@ func (s *Source) ask(ctx context.Context, t *saved, grant url.Values) error {
 		Error   string      `json:"error"`
 	}
 	bad := json.Unmarshal(body, &got) != nil
+	refuses := got.Error != "" || status == http.StatusBadRequest || status == http.StatusUnauthorized
 	switch {
-	case status >= 500 || status == http.StatusTooManyRequests:
+	// What does not say so in OAuth's way is no refusal, and of something in between: a
+	// gateway, a page to log in to a network. The refresh token is as good as before.
+	case status >= 500 || status == http.StatusTooManyRequests, status != http.StatusOK && status != http.StatusCreated && !refuses:
 		return tenon.Errorf(tenon.CodeUnreachable, "the authorization server %s answers HTTP %d%s", t.Issuer, status, said(body))
-	case status != http.StatusOK && status != http.StatusCreated, got.Error != "":
+	case refuses:
 		e := &tokenError{got.Error, "refused" + said(body)}
 		return wrapf(tenon.CodeAuth, e, "the authorization server %s refuses a token (HTTP %d%s)", t.Issuer, status, said(body))
 	case bad || got.Access == "" || len(got.Access) > maxToken || len(got.Refresh) > maxToken || strings.ContainsFunc(got.Access, notInHeader):
