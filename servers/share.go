@@ -125,6 +125,7 @@ func (l *sharedLink) use(s *Server) *dialed {
 	d := *l.d
 	m := &member{l: l, s: s}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
+	m.used, m.leaves = context.WithCancel(context.Background())
 	m.stop = l.d.conn.AfterEnd(m.cancel)
 	d.conn = m
 	return &d
@@ -168,15 +169,20 @@ type member struct {
 	once   sync.Once
 	ctx    context.Context // ends with the connection, or when the member closes
 	cancel context.CancelFunc
-	stop   func() bool // ends the wait for the connection's end
+	stop   func() bool     // ends the wait for the connection's end
+	used   context.Context // ends when the member leaves a connection that goes on
+	leaves context.CancelFunc
 }
 
 // Close gives the connection up; the last one to do so ends it.
 func (m *member) Close() (err error) {
 	m.once.Do(func() {
+		l := m.l
 		m.stop()
 		m.cancel()
-		l := m.l
+		if l.d.conn.Err() == nil { // else its users are told by the connection, and what became of their calls
+			m.leaves()
+		}
 		l.pool.mu.Lock()
 		if i := slices.Index(l.members, m.s); i >= 0 {
 			l.members = slices.Delete(l.members, i, i+1)
@@ -214,8 +220,8 @@ func (m *member) Err() error {
 // with ends what is under way when the member closes.
 func (m *member) with(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(m.s.ctx, cancel)
-	return ctx, func() { stop(); cancel() }
+	closed, left := context.AfterFunc(m.s.ctx, cancel), context.AfterFunc(m.used, cancel)
+	return ctx, func() { closed(); left(); cancel() }
 }
 
 func (m *member) Tools(ctx context.Context) ([]tenon.Tool, error) {

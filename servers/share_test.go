@@ -119,6 +119,35 @@ func TestShare(t *testing.T) {
 			t.Error(got)
 		}
 	})
+	t.Run("switched off with a call under way", func(t *testing.T) {
+		a, b := two(t, process("--stdio"))
+		text(t, b, "add", `{"a":1,"b":2}`)
+		text(t, a, "add", `{"a":1,"b":2}`)
+		begun, done := make(chan struct{}, 1), make(chan error, 1)
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			defer cancel()
+			_, err := a.Call(ctx, tenon.Call{Tool: "slow", Arguments: []byte(`{"ms":60000,"steps":6000}`), Progress: func(tenon.Progress) {
+				select {
+				case begun <- struct{}{}:
+				default:
+				}
+			}})
+			done <- err
+		}()
+		select {
+		case <-begun:
+		case err := <-done:
+			t.Fatal(err)
+		}
+		a.Switch(false)
+		if err := <-done; err == nil || tenon.ErrorCode(err) == tenon.CodeTimeout {
+			t.Errorf("the call did not end: %v", err)
+		}
+		if got := text(t, b, "add", `{"a":1,"b":2}`); got != "3" {
+			t.Error(got)
+		}
+	})
 	t.Run("cannot start", func(t *testing.T) {
 		cfg := Config{Command: "/no/such/program"}
 		a, b := two(t, cfg)
