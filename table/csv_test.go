@@ -20,3 +20,47 @@ func TestCSVThatIsNotUTF8(t *testing.T) {
 		}
 	}
 }
+
+// TestCSVTypes: what would not come back as it stood is no number.
+func TestCSVTypes(t *testing.T) {
+	for cells, want := range map[string]string{
+		"1\n2\n":                    "int64",
+		"1\n2.5\n":                  "float64",
+		"1e5\n-2\n":                 "float64",
+		"9223372036854775807\n-1\n": "int64",
+		"9223372036854775807\n9223372036854775808\n": "utf8", // a float has 16 digits
+		"9007199254740993\n0.5\n":                    "utf8",
+		"9007199254740992\n0.5\n":                    "float64",
+		"0.1234567890123456789\n":                    "float64",
+		"10_20\n":                                    "utf8", // a code, and no 1020
+		"0x1p4\n":                                    "utf8",
+		"007\n":                                      "utf8",
+		"-007\n":                                     "utf8",
+		"-0.5\n0\n":                                  "float64",
+		"-\n":                                        "utf8",
+		"true\nfalse\n":                              "bool",
+		"2026-01-02\n2026-01-02T03:04:05Z\n":         "timestamp[us, tz=UTC]",
+		"123456789012345678901234567890\n1\n":        "utf8",
+		"\n1\n":                                      "int64",
+	} {
+		path := t.TempDir() + "/t.arrow"
+		if err := table.WriteCSV(t.Context(), path, []byte("x\n"+cells), nil, table.WriteOptions{}); err != nil {
+			t.Errorf("%q: %v", cells, err)
+			continue
+		}
+		r, err := table.Open(path, table.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Columns()[0].Type; got != want {
+			t.Errorf("%q: %s, want %s", cells, got, want)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	err := table.WriteCSV(t.Context(), t.TempDir()+"/t.arrow", []byte("x\n1_0\n"), map[string]string{"x": "number"}, table.WriteOptions{})
+	if err == nil || err.Error() != "row 0, column 'x': '1_0' is no number" {
+		t.Errorf("error %v", err)
+	}
+}

@@ -326,11 +326,29 @@ func isOf(v any, typ string, guess bool) bool {
 	if _, ok := v.(string); ok && !guess {
 		return false
 	}
-	if s, ok := v.(string); ok && typ != "timestamp" && (strings.TrimSpace(s) != s || len(s) > 1 && s[0] == '0' && s[1] != '.' || s[0] == '+') {
-		return false // such as 007, which is no number
+	if s, ok := v.(string); ok && typ != "timestamp" {
+		if digits := strings.TrimPrefix(s, "-"); strings.TrimSpace(s) != s || len(digits) > 1 && digits[0] == '0' && digits[1] != '.' || s[0] == '+' {
+			return false // such as 007, which is no number
+		}
+	}
+	if typ == "number" && longInteger(v) {
+		return false // a number would lose digits of it; the column is one of texts
 	}
 	_, err := convert(v, typ)
 	return err == nil
+}
+
+// longInteger says whether a value is an integer that floats do not hold.
+func longInteger(v any) bool {
+	text, ok := v.(string)
+	if n, is := v.(json.Number); is {
+		text, ok = string(n), true
+	}
+	if !ok || strings.Trim(text, "-0123456789") != "" {
+		return false
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	return err != nil || n > exactInt || n < -exactInt
 }
 
 // convert makes a value of a type.
@@ -359,7 +377,7 @@ func convert(v any, typ string) (any, error) {
 		}
 	case "number":
 		if isText {
-			if f, err := strconv.ParseFloat(text, 64); err == nil && !math.IsNaN(f) && !math.IsInf(f, 0) {
+			if f, err := strconv.ParseFloat(text, 64); err == nil && !strings.ContainsAny(text, "_xX") && !math.IsNaN(f) && !math.IsInf(f, 0) {
 				return f, nil
 			}
 		}

@@ -37,6 +37,7 @@ type Reader struct {
 	schema  *arrow.Schema // without dictionaries
 	columns []Column
 	keys    []string // of the columns in JSON, once they are asked for
+	rawKeys bool     // beside the row ids
 	rowID   int      // -1: there are no row ids
 	meta    map[string]string
 	store   *Store

@@ -69,7 +69,7 @@ func (c Cells) JSON(raw bool) (json.RawMessage, error) {
 	if raw {
 		add(RowID, quote(c.ID))
 	}
-	keys := c.r.jsonKeys()
+	keys := c.r.jsonKeys(raw)
 	for i, col := range c.r.columns {
 		v, err := c.Value(col, raw)
 		if err != nil {
@@ -82,14 +82,14 @@ func (c Cells) JSON(raw bool) (json.RawMessage, error) {
 
 // jsonKeys are the names of the columns, those that are there already with a number: who
 // reads an object takes the last of two alike, and would not see the others.
-func (r *Reader) jsonKeys() []string {
-	if r.keys == nil {
-		r.keys = make([]string, len(r.columns))
-		taken := map[string]bool{RowID: true}
+func (r *Reader) jsonKeys(raw bool) []string {
+	if r.keys == nil || r.rawKeys != raw {
+		r.rawKeys, r.keys = raw, make([]string, len(r.columns))
+		taken := map[string]bool{}
 		for _, c := range r.columns {
 			taken[c.Name] = true
 		}
-		seen := map[string]bool{RowID: true}
+		seen := map[string]bool{RowID: raw}
 		for i, c := range r.columns {
 			name := c.Name
 			for n := 1; seen[name] || n > 1 && taken[name]; n++ {
