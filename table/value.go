@@ -242,7 +242,7 @@ func appendBase64(out, b []byte) []byte {
 func appendTime(out []byte, t *arrow.TimestampType, v arrow.Timestamp) ([]byte, error) {
 	at, layout := v.ToTime(t.Unit), "2006-01-02T15:04:05.999999999"
 	if t.TimeZone != "" {
-		zone, err := time.LoadLocation(t.TimeZone)
+		zone, err := t.GetZone() // known from the second time on
 		if err != nil {
 			zone = time.UTC
 		}

@@ -66,3 +66,33 @@ func TestDiffColumns(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestZones: a time is shown in its column's zone, also where that is an offset.
+func TestZones(t *testing.T) {
+	for zone, want := range map[string]string{
+		"":              `{"at":"1970-01-01T00:00:00"}`,
+		"UTC":           `{"at":"1970-01-01T00:00:00Z"}`,
+		"+05:30":        `{"at":"1970-01-01T05:30:00+05:30"}`,
+		"-08:00":        `{"at":"1969-12-31T16:00:00-08:00"}`,
+		"No/Such_Place": `{"at":"1970-01-01T00:00:00Z"}`,
+	} {
+		s := arrow.NewSchema([]arrow.Field{col("at", &arrow.TimestampType{Unit: arrow.Second, TimeZone: zone})}, nil)
+		b := array.NewRecordBuilder(memory.DefaultAllocator, s)
+		b.Field(0).(*array.TimestampBuilder).Append(0)
+		var buf bytes.Buffer
+		writeStream(t, &buf, s, b.NewRecordBatch())
+		r, err := Open("-", Options{Stdin: &buf})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for row, err := range r.Rows(context.Background()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := row.JSON(false)
+			if err != nil || string(got) != want {
+				t.Errorf("%q: %s %v, want %s", zone, got, err, want)
+			}
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -57,7 +58,7 @@ func misfit(t *tenon.Table, columns map[string]string) string {
 			for _, c := range t.Columns {
 				names = append(names, c.Name)
 			}
-			return fmt.Sprintf("it has no column '%s'; its columns: %s", name, strings.Join(names, ", "))
+			return fmt.Sprintf("it has no column '%s'; its columns: %s", name, cmp.Or(strings.Join(names, ", "), "none"))
 		case want == "any", t.Columns[i].Type == want, want == "number" && t.Columns[i].Type == "integer":
 		default:
 			return fmt.Sprintf("its column '%s' is %s, not %s", name, t.Columns[i].Type, want)

@@ -47,6 +47,13 @@ func (p *ports) read(a *app, inputs []workflow.Input) (map[string][]byte, error)
 			}
 			port = inputs[0].Name
 		}
+		if !slices.ContainsFunc(inputs, func(in workflow.Input) bool { return in.Name == port }) {
+			var names []string
+			for _, in := range inputs {
+				names = append(names, in.Name)
+			}
+			return nil, tenon.Errorf(tenon.CodeInvalid, "--in: the workflow has no input '%s'%s", port, didYouMean(port, names))
+		}
 		if _, twice := tables[port]; twice {
 			return nil, tenon.Errorf(tenon.CodeInvalid, "--in: there are two tables for '%s'", port)
 		}
