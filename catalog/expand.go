@@ -3,6 +3,7 @@ package catalog
 import (
 	"encoding/json"
 	"errors"
+	"net/url"
 	"strconv"
 	"strings"
 )
@@ -76,13 +77,12 @@ func (w *walker) find(ref string) (any, bool) {
 	if ref == "#" {
 		return w.root, true
 	}
-	pointer, ok := strings.CutPrefix(ref, "#/")
+	keys, ok := pointerKeys(ref)
 	if !ok {
 		return nil, false
 	}
 	node := w.root
-	for _, key := range strings.Split(pointer, "/") {
-		key = strings.NewReplacer("~1", "/", "~0", "~", "%25", "%").Replace(key)
+	for _, key := range keys {
 		switch n := node.(type) {
 		case map[string]any:
 			if node, ok = n[key]; !ok {
@@ -99,4 +99,23 @@ func (w *walker) find(ref string) (any, bool) {
 		}
 	}
 	return node, true
+}
+
+// pointerKeys reads a reference that is a JSON pointer, and so the fragment of a URI
+// (RFC 6901, section 6): percent-decoded as a whole, then taken apart. Whoever reads it in
+// another way sees another schema than the validator does.
+func pointerKeys(ref string) (keys []string, ok bool) {
+	pointer, ok := strings.CutPrefix(ref, "#/")
+	if !ok {
+		return nil, false
+	}
+	pointer, err := url.PathUnescape(pointer)
+	if err != nil {
+		return nil, false
+	}
+	keys = strings.Split(pointer, "/")
+	for i, k := range keys {
+		keys[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(k)
+	}
+	return keys, true
 }

@@ -15,12 +15,11 @@ func (p *porter) node(o object, at string) (object, error) {
 		p.note(at, "items that take any value are added to an array")
 	}
 	if p.maxItems > 0 {
-		if n, err := strconv.Atoi(string(o.get("maxItems"))); err == nil {
-			if p.sum += n; p.sum > p.maxItems {
-				o = o.without("maxItems")
-				p.note(at+"/maxItems", "taken off: the sum of all maxItems is over %d", p.maxItems)
-				p.sum -= n
-			}
+		if n, err := strconv.Atoi(string(o.get("maxItems"))); err == nil && n > p.maxItems-p.sum {
+			o = o.without("maxItems")
+			p.note(at+"/maxItems", "taken off: the sum of all maxItems is over %d", p.maxItems)
+		} else if err == nil {
+			p.sum += max(n, 0)
 		}
 	}
 	if p.only == nil {

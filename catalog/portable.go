@@ -170,8 +170,11 @@ func (p *porter) unite(root object, key string) object {
 				props = append(slices.Clip(props), m)
 			}
 		}
-		for _, r := range texts(b.get("required")) {
-			counts[r]++
+		need := texts(b.get("required"))
+		for i, r := range need {
+			if !slices.Contains(need[:i], r) {
+				counts[r]++
+			}
 		}
 	}
 	for _, r := range slices.Sorted(maps.Keys(counts)) {
@@ -197,16 +200,15 @@ func (p *porter) find(ref string) (object, bool) {
 }
 
 func (p *porter) lookup(ref string) object {
-	rest, ok := strings.CutPrefix(ref, "#")
-	switch {
-	case !ok:
-		return nil
-	case rest == "":
+	if ref == "#" {
 		return p.root
 	}
+	keys, ok := pointerKeys(ref)
+	if !ok {
+		return nil
+	}
 	node, raw := p.root, json.RawMessage(nil)
-	for _, k := range strings.Split(strings.TrimPrefix(rest, "/"), "/") {
-		k = strings.NewReplacer("~1", "/", "~0", "~", "%25", "%").Replace(k)
+	for _, k := range keys {
 		if raw != nil {
 			if node, ok = parseObject(raw); !ok {
 				return nil

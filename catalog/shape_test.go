@@ -130,6 +130,11 @@ func TestFixedArguments(t *testing.T) {
 	if err := s.CheckEdited(&tenon.ToolCall{Name: "read_file", Arguments: raw(`{"path":"a","root":"/etc"}`)}); err == nil || !strings.Contains(err.Error(), `set to "/w" by the configuration`) {
 		t.Errorf("a person changed what is fixed: %v", err)
 	}
+	big, _ := Build([]Source{{Server: "t", Tools: []tenon.Tool{{Remote: "big", Input: raw(`{"type":"object","properties":{"n":{}}}`)}},
+		Transform: []Transform{{SetParams: map[string]json.RawMessage{"n": raw(`9007199254740993`)}}}}})
+	if err := big.CheckEdited(&tenon.ToolCall{Name: "big", Arguments: raw(`{"n":9007199254740992}`)}); err == nil {
+		t.Error("a number that is fixed lost its last digit, as in a browser, and nobody said so")
+	}
 }
 
 func TestWithheld(t *testing.T) {

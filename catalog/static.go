@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/policy"
 )
 
 // overlay puts the entry of `tools` over the tool. Name, title and description
@@ -205,9 +206,11 @@ func drift(found, said json.RawMessage) []string {
 	return list
 }
 
+// sameJSON compares values: 1 is 1.0, and 9007199254740993 is no other number.
 func sameJSON(a, b string) bool {
-	var x, y any
-	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {
+	x, err := policy.DecodeValue(json.RawMessage(a))
+	y, err2 := policy.DecodeValue(json.RawMessage(b))
+	if err != nil || err2 != nil {
 		return a == b
 	}
 	return string(encode(x)) == string(encode(y))

@@ -258,6 +258,15 @@ func compile(raw json.RawMessage) (r *jsonschema.Resolved, err error) {
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return nil, err
 	}
+	// The library takes a key in any case of letters, and joins what stands twice: what
+	// counts is the schema as it has read it.
+	read, err := json.Marshal(&s)
+	if err != nil {
+		return nil, err
+	}
+	if err := bounded(read); err != nil {
+		return nil, err
+	}
 	return s.Resolve(nil)
 }
 
