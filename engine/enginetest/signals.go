@@ -247,6 +247,9 @@ func testSignalErrors(t *testing.T, open func(Setup) engine.Engine) {
 	must(t, err)
 	_, err = e.Signal(deadline(t), "r", engine.Signal{ID: "7", Kind: KindNote})
 	wantCode(t, err, tenon.CodeConflict)
+	// One that was refused is refused however often it is sent.
+	_, err = e.Signal(deadline(t), "r", engine.Signal{ID: "5", Kind: "nonsense", Step: "2"})
+	wantCode(t, err, tenon.CodeConflict)
 	must(t, e.Start(t.Context(), engine.Spec{Run: tenon.Run{ID: "r"}}))
 	wantJournal(t, e, "r", "run started:1#1 result:1#1 go:2 started:3#1 result:3#1 done")
 	_, err = e.Signal(deadline(t), "r", engine.Signal{ID: "8", Kind: KindNote})
@@ -269,6 +272,8 @@ func testSignalWorking(t *testing.T, open func(Setup) engine.Engine) {
 	}
 	_, err := e.Signal(deadline(t), "r", engine.Signal{ID: "bad", Kind: "nonsense"})
 	wantCode(t, err, tenon.CodeInvalid)
+	_, err = e.Signal(deadline(t), "r", engine.Signal{ID: "bad", Kind: "nonsense"})
+	wantCode(t, err, tenon.CodeConflict) // and so it is when it is sent again
 	must(t, e.Cancel(deadline(t), "r", ""))
 	wantJournal(t, e, "r", "run started:1#1 note note note cancel unknown:1#1 done")
 }

@@ -37,7 +37,7 @@ func (e *Engine) Signal(ctx context.Context, run string, s engine.Signal) (tenon
 			return tenon.Event{}, tenon.Errorf(tenon.CodeConflict, "signal %s was sent before, and said something else", s.ID)
 		}
 		if old.Seq > 0 {
-			return e.event(ctx, run, old.Seq)
+			return e.won(ctx, old, old.Seq)
 		}
 	}
 	if event, decided, err := e.admit(ctx, run, s); decided || err != nil {
@@ -143,14 +143,14 @@ func (e *Engine) send(ctx context.Context, s store.Signal, alone func(context.Co
 	}
 }
 
-// won returns the event that settled a signal. One that is not for a step can
-// only lose to the end of the run, or because the core did not want it.
+// won returns the event that settled a signal. One that lost to the end of the run, or
+// that the core did not want, is refused however often it is sent.
 func (e *Engine) won(ctx context.Context, s store.Signal, seq uint64) (tenon.Event, error) {
 	event, err := e.event(ctx, s.Run, seq)
 	if err == nil && event.Kind == tenon.EventDone {
 		return tenon.Event{}, tenon.Errorf(tenon.CodeConflict, "run %s has ended; the signal %q came too late", s.Run, s.Kind)
 	}
-	if err == nil && s.Step == "" && event.Kind != s.Kind {
+	if err == nil && (event.Step != s.Step || s.Step == "" && event.Kind != s.Kind) {
 		return tenon.Event{}, tenon.Errorf(tenon.CodeConflict, "run %s did not take the signal %q after event %d (%s)", s.Run, s.Kind, seq, event.Kind)
 	}
 	return event, err
@@ -356,7 +356,7 @@ func (d *driver) answer(ctx context.Context, l letter) {
 	case err != nil:
 		l.reply <- outcome{err: err}
 	case s.Seq > 0:
-		event, err := d.e.event(ctx, d.id, s.Seq)
+		event, err := d.e.won(ctx, s, s.Seq)
 		l.reply <- outcome{event: event, err: err}
 	default:
 		d.e.mu.Lock()
