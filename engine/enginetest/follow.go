@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -129,10 +130,12 @@ func testFollowers(t *testing.T, open func(Setup) engine.Engine) {
 			break
 		}
 	}
-	stored, _, err := follow(t, e, "r", 2*steps+2) // nothing after the last
-	must(t, err)
-	if len(stored) != 0 {
-		t.Errorf("events after the last: %s", brief(stored))
+	for _, after := range []uint64{2*steps + 2, math.MaxInt64, math.MaxUint64} { // nothing after the last
+		stored, _, err := follow(t, e, "r", after)
+		must(t, err)
+		if len(stored) != 0 {
+			t.Errorf("events after the last: %s", brief(stored))
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"iter"
+	"math"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/engine"
@@ -13,6 +14,7 @@ const page = 256
 
 // Events implements [engine.Engine].
 func (e *Engine) Events(ctx context.Context, run string, after uint64) iter.Seq2[tenon.Event, error] {
+	after = min(after, math.MaxInt64) // no event has a higher number, and there is one after it
 	return func(yield func(tenon.Event, error) bool) {
 		t := e.hub.join(run)
 		defer e.hub.leave(t)
