@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -199,8 +200,9 @@ func (s *State) nextCall(u *unit, free *int) []tenon.Command {
 	for i := range cmds {
 		switch c := &cmds[i]; {
 		case c.Kind == tenon.CommandWait:
-			if left := s.left(); left > 0 && (c.After == 0 || left < c.After) {
-				c.After = left
+			// The engine counts from when the wait began.
+			if most := s.most(); most > 0 {
+				c.After = min(cmp.Or(c.After, most), max(most-max(u.since.Sub(s.started), 0), 1))
 			}
 		case c.Kind == agent.CommandTool || c.Kind == agent.CommandChild:
 			if *free <= 0 {
@@ -212,12 +214,18 @@ func (s *State) nextCall(u *unit, free *int) []tenon.Command {
 	return cmds
 }
 
-// left is how much time the run has, 0 for any, below 0 when there is none.
-func (s *State) left() time.Duration {
+// most is how much time the run has in all, 0 for any.
+func (s *State) most() time.Duration {
 	most := s.w.Timeout
 	if t := s.spec.Allowance.Time; t > 0 && (most == 0 || t < most) {
 		most = t
 	}
+	return most
+}
+
+// left is how much of it is left, 0 for any, below 0 when there is none.
+func (s *State) left() time.Duration {
+	most := s.most()
 	if most == 0 {
 		return 0
 	}

@@ -88,6 +88,7 @@ type unit struct {
 	delay   time.Duration
 	plan    *Planned
 	call    *agent.CallStep
+	since   time.Time // from when the call waits for a person, if it does
 	running bool
 	out     *outcome
 }
@@ -163,22 +164,40 @@ func (s *step) isSingleCall() bool {
 	return s.Foreach == nil && (s.kind == StepTool || s.kind == StepHTTP)
 }
 
-// Apply folds one event into the state. See [tenon.Core].
+// Apply folds one event into the state. One that is refused changes nothing, not the
+// run's time either: it will not be in the journal. See [tenon.Core].
 func (s *State) Apply(e tenon.Event) error {
+	now := s.now
 	s.now = e.Time
+	err := s.apply(e)
+	if err != nil {
+		s.now = now
+	}
+	return err
+}
+
+func (s *State) apply(e tenon.Event) error {
 	switch e.Kind {
 	case tenon.EventRun:
 		s.run, s.started = e.Run, e.Time
 		return nil
 	case tenon.EventDone:
-		s.ended = new(tenon.DoneData)
-		return decode(e, s.ended)
+		var d tenon.DoneData
+		if err := decode(e, &d); err != nil {
+			return err
+		}
+		s.ended = &d
+		return nil
 	case tenon.EventRetry:
 		s.again(e.Time)
 		return nil
 	case tenon.EventCancel:
-		s.cancel = new(tenon.CancelData)
-		return decode(e, s.cancel)
+		var c tenon.CancelData
+		if err := decode(e, &c); err != nil {
+			return err
+		}
+		s.cancel = &c
+		return nil
 	case agent.EventMessage, agent.EventProposed:
 		return nil
 	}
@@ -190,11 +209,12 @@ func (s *State) Apply(e tenon.Event) error {
 	if u == nil {
 		return outOfPlace(e)
 	}
-	if key, by := u.granted(e); by != "" {
-		s.grants[key] = by
-	}
+	key, by := u.granted(e)
 	if err := u.apply(s, e); err != nil {
 		return err
+	}
+	if by != "" {
+		s.grants[key] = by
 	}
 	if u.out != nil {
 		s.settle(u)
@@ -215,10 +235,11 @@ func (u *unit) apply(s *State, e tenon.Event) error {
 	case u.out != nil:
 		return outOfPlace(e)
 	case e.Kind == EventPlanned && u.plan == nil:
-		u.plan = new(Planned)
-		if err := decode(e, u.plan); err != nil {
+		var p Planned
+		if err := decode(e, &p); err != nil {
 			return err
 		}
+		u.plan = &p
 		s.begin(u)
 		return nil
 	case u.plan == nil, e.Kind == EventPlanned:
@@ -226,6 +247,10 @@ func (u *unit) apply(s *State, e tenon.Event) error {
 	case u.call != nil:
 		if err := u.call.Apply(e); err != nil {
 			return err
+		}
+		switch e.Kind {
+		case agent.EventDecided, agent.EventInput, agent.EventChild:
+			u.since = e.Time
 		}
 		if u.call.IsSettled() {
 			s.callEnded(u)
@@ -304,6 +329,8 @@ func (s *State) callEnded(u *unit) {
 	}
 	o, unknown, err := u.call.Outcome()
 	switch {
+	case err != nil && err.Code == tenon.CodeWaiting && s.left() < 0: // the wait ended with the run's time
+		u.out, u.left = &outcome{err: s.late()}, 0
 	case err != nil:
 		if u.out = (&outcome{err: err}); unknown || !mayRepeat(err.Code) {
 			u.left = 0

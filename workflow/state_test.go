@@ -425,3 +425,109 @@ func TestDamaged(t *testing.T) {
 		})
 	}
 }
+
+// waitOf is the command by which a step waits for a person.
+func waitOf(t *testing.T, s *workflow.State, step string) tenon.Command {
+	t.Helper()
+	for _, c := range s.Next() {
+		if c.Step == step && c.Kind == tenon.CommandWait {
+			return c
+		}
+	}
+	t.Fatalf("step %s does not wait: %v", step, kinds(s.Next()))
+	return tenon.Command{}
+}
+
+// TestWaitEndsWithTheRun has a question wait until the run's time is up, whatever else
+// happens in the meantime: the engine counts from when the wait began.
+func TestWaitEndsWithTheRun(t *testing.T) {
+	d := newWorld(t, "timeout: 10m\nsteps:\n- {id: a, tool: ask}\n- {id: b, tool: one}\n- {id: c, tool: two, args: {x: steps.b.text}}\nmessage: a", "")
+	d.run()
+	if c := waitOf(t, d.s, "a.0"); c.After != 10*time.Minute {
+		t.Errorf("two seconds later the wait lasts %s from its beginning", c.After)
+	}
+	d.now = d.now.Add(10 * time.Minute)
+	d.record(tenon.Event{Step: "a.0", Kind: tenon.EventExpired})
+	d.run()
+	if d.done == nil || d.done.Error == nil || d.done.Error.Code != tenon.CodeTimeout || !strings.Contains(d.done.Error.Message, "has not ended in time") {
+		t.Errorf("%+v", d.done)
+	}
+	d.replay()
+}
+
+// TestQuestionGrantsNothing allows a server an answer of the model for the session, which
+// says nothing about the calls of its tool.
+func TestQuestionGrantsNothing(t *testing.T) {
+	d := newWorld(t, "steps:\n- {id: a, tool: ask}\n- {id: b, tool: ask2, args: {x: steps.a.text}}\nmessage: b", "")
+	d.run()
+	allow := data(agent.Ruling{Verdict: tenon.Allow, By: "me"})
+	remember := data(agent.Ruling{Verdict: tenon.Allow, By: "me", Remember: agent.RememberSession})
+	d.record(tenon.Event{Step: "a.0", Kind: agent.EventDecision, Data: allow},
+		tenon.Event{Step: "a.0", Kind: tenon.EventStarted, Attempt: 1},
+		tenon.Event{Step: "a.0", Kind: agent.EventDecision, Data: remember}, // nobody was asked
+		tenon.Event{Step: "a.0/q1", Kind: tenon.EventQuestion, Data: data(agent.Question{Method: agent.MethodSample, Verdict: tenon.Ask})},
+		tenon.Event{Step: "a.0/q1", Kind: agent.EventDecision, Data: remember},
+		tenon.Event{Step: "a.0/q1", Kind: agent.EventAnswer, Data: data(agent.Answer{})})
+	e := result("a", false)
+	e.Step = "a.0"
+	d.record(e)
+	for range 3 {
+		for _, c := range d.s.Next() {
+			if dc, ok := c.Local.(*agent.DecideCommand); !ok {
+				d.decide(c) // the plan
+			} else if len(dc.Grants) > 0 {
+				t.Fatalf("step %s is granted: %v", c.Step, dc.Grants)
+			} else {
+				return
+			}
+		}
+	}
+	t.Fatal("nothing is decided about step b")
+}
+
+// TestRefusedChangesNothing has the core refuse signals and events: they will not be in
+// the journal.
+func TestRefusedChangesNothing(t *testing.T) {
+	for name, e := range map[string]tenon.Event{
+		"cancel":   {Kind: tenon.EventCancel, Data: json.RawMessage(`{"reason":1}`)},
+		"decision": {Step: "a.0", Kind: agent.EventDecision, Data: json.RawMessage(`{"verdict":1}`)},
+		"question": {Step: "b.0/q1", Kind: tenon.EventQuestion, Data: json.RawMessage(`{"verdict":1}`)},
+		"answer":   {Step: "b.0/q2", Kind: agent.EventAnswer, Data: data(agent.Answer{Usage: &tenon.Usage{Input: 7}})},
+		"no step":  {Step: "x", Kind: agent.EventDecision},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newWorld(t, "timeout: 10m\nsteps:\n- {id: a, tool: ask}\n- {id: b, tool: ask}\nmessage: a", "")
+			d.run()
+			d.record(tenon.Event{Step: "b.0", Kind: agent.EventDecision, Data: data(agent.Ruling{Verdict: tenon.Allow})}, tenon.Event{Step: "b.0", Kind: tenon.EventStarted, Attempt: 1})
+			want := kinds(d.s.Next())
+			e.Run, e.Seq, e.Time = "run_1", uint64(len(d.journal)+1), d.now.Add(time.Hour)
+			if err := d.s.Apply(e); err == nil {
+				t.Fatal("it was taken")
+			}
+			if diff := cmp.Diff(want, kinds(d.s.Next())); diff != "" {
+				t.Error(diff)
+			}
+			end := result("b", false)
+			end.Step = "b.0"
+			d.record(end, tenon.Event{Step: "a.0", Kind: agent.EventDecision, Data: data(agent.Ruling{Verdict: tenon.Deny})})
+			d.run()
+			var sum workflow.Summary
+			if err := json.Unmarshal(d.done.Data, &sum); err != nil || d.done.Error.Code != tenon.CodeDenied || sum.Usage.Input != 0 {
+				t.Errorf("%+v %+v %v", d.done, sum, err)
+			}
+		})
+	}
+}
+
+// TestTablesOfOneName refuses a query over tables that SQL knows by one name.
+func TestTablesOfOneName(t *testing.T) {
+	for name, body := range map[string]string{
+		"port":            "steps:\n- {id: a, tool: flow}\n- {id: a_b, table: {csv: a.csv}}\n- {id: q, sql: 'SELECT 1', tables: [a.b, a_b]}",
+		"case of letters": "inputs: [{name: orders}]\nsteps:\n- {id: Orders, table: {csv: a.csv}}\n- {id: q, sql: 'SELECT * FROM orders, Orders'}",
+	} {
+		_, err := config.ParseWorkflow("w.yaml", []byte("kind: workflow\nversion: 1\nname: w\ndescription: d\n"+body))
+		if err == nil || !strings.Contains(err.Error(), "apart") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}

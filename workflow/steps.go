@@ -120,8 +120,21 @@ func (c *compiler) behaviour(at string, s *step) {
 	}
 }
 
-// query finds the tables of a query.
+// query finds the tables of a query. SQL must be able to tell them apart: it knows
+// STEP.PORT as STEP_PORT, and names in any case of letters.
 func (c *compiler) query(at string, s *step) {
+	c.findTables(at, s)
+	seen := map[string]string{}
+	for _, name := range s.tables {
+		key := strings.ToLower(sqlName(name))
+		if other, ok := seen[key]; ok && other != name {
+			c.bad(at+".sql", "use another id for one of them", "SQL cannot tell the tables '%s' and '%s' apart", other, name)
+		}
+		seen[key] = name
+	}
+}
+
+func (c *compiler) findTables(at string, s *step) {
 	if s.Tables != nil {
 		for i, name := range s.Tables {
 			if c.tableRef(fmt.Sprintf("%s.tables[%d]", at, i), name) {
