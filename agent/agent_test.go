@@ -460,6 +460,41 @@ func TestRetryGetsItsLimitsAnew(t *testing.T) {
 	if d.done.State != tenon.RunCompleted || d.done.Answer != "end" {
 		t.Errorf("ended %+v", d.done)
 	}
+	misfit := func(step string) []tenon.Event {
+		return []tenon.Event{{Step: step, Kind: agent.EventModel, Data: data(agent.Answered{Misfit: "no",
+			Response: tenon.Response{Stop: tenon.StopEnd, Message: &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{{Type: tenon.PartText, Text: "x"}}}}})}}
+	}
+	d = newDriver(t, agent.Spec{Question: "q"}, script(misfit, misfit, misfit, misfit, says("end")))
+	d.run()
+	if d.done.State != tenon.RunFailed {
+		t.Fatalf("ended %+v", d.done)
+	}
+	d.apply(tenon.Event{Kind: tenon.EventRetry})
+	d.run()
+	if d.done.State != tenon.RunCompleted || d.done.Answer != "end" {
+		t.Errorf("an answer that did not fit was not asked for again: %+v", d.done)
+	}
+}
+
+// TestRememberNeedsAQuestion grants nothing by a decision that nobody was asked for.
+func TestRememberNeedsAQuestion(t *testing.T) {
+	d := newDriver(t, agent.Spec{Question: "q"}, nil)
+	started := tenon.Event{Step: "1", Kind: tenon.EventStarted, Attempt: 1}
+	d.apply(started)
+	for _, e := range answer("1", "", "a") {
+		d.apply(e)
+	}
+	d.apply(decided(d.core.Next()[0], tenon.Allow, false)[0])
+	d.apply(tenon.Event{Step: "1.0", Kind: tenon.EventStarted, Attempt: 1})
+	d.apply(tenon.Event{Step: "1.0", Kind: agent.EventDecision, Data: data(agent.Ruling{Verdict: tenon.Allow, By: "me", Remember: agent.RememberSession})})
+	d.apply(result("1.0", "r", false)[0])
+	d.apply(tenon.Event{Step: "2", Kind: tenon.EventStarted, Attempt: 1})
+	for _, e := range answer("2", "", "a") {
+		d.apply(e)
+	}
+	if c := said[agent.DecideCommand](d.core.Next()[0]); len(c.Grants) > 0 {
+		t.Errorf("granted: %v", c.Grants)
+	}
 }
 
 func TestSteer(t *testing.T) {
@@ -498,6 +533,7 @@ func TestDirect(t *testing.T) {
 		{"a tool's own error", result("1.0", "boom", true)[0], tenon.RunCompleted, ""},
 		{"not made", tenon.Event{Step: "1.0", Kind: agent.EventFailed, Data: data(agent.Failure{Error: tenon.Errorf(tenon.CodeUnreachable, "gone")})}, tenon.RunFailed, tenon.CodeUnreachable},
 		{"unknown", tenon.Event{Step: "1.0", Kind: tenon.EventUnknown}, tenon.RunFailed, tenon.CodeUnknown},
+		{"failed without a word", tenon.Event{Step: "1.0", Kind: agent.EventFailed}, tenon.RunFailed, tenon.CodeInternal},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -520,6 +556,12 @@ func TestDirect(t *testing.T) {
 			}
 			if d.State != tt.state || d.Error != nil && d.Error.Code != tt.code || d.Error == nil && tt.code != "" {
 				t.Errorf("ended %s %v, want %s %s", d.State, d.Error, tt.state, tt.code)
+			}
+			done := show(core.Next())
+			apply(tenon.Event{Kind: tenon.EventDone})
+			apply(tenon.Event{Kind: tenon.EventRetry})
+			if diff := cmp.Diff(done, show(core.Next())); diff != "" { // there is nothing to go on with
+				t.Error(diff)
 			}
 		})
 	}

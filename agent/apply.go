@@ -190,6 +190,7 @@ func (s *State) applyCall(e tenon.Event) error {
 		c.allowance = s.share() // as the command had it
 	}
 	var o Outcome // of a result
+	wasAsked := c.status == waiting
 	if err := c.apply(e, &o); err != nil {
 		return err
 	}
@@ -206,7 +207,9 @@ func (s *State) applyCall(e tenon.Event) error {
 			return err
 		}
 	case EventDecision:
-		s.remember(c, e)
+		if wasAsked {
+			s.remember(c, e)
+		}
 	}
 	s.settleTurn()
 	s.spend(e)

@@ -68,10 +68,17 @@ func (c *CallStep) Owns(step string) bool {
 
 // Apply folds an event that the call owns.
 func (c *CallStep) Apply(e tenon.Event) error {
+	if err := c.apply(e); err != nil {
+		return err
+	}
 	if usage, cost := used(e); usage != nil {
 		c.used.Usage.Add(usage)
 		c.used.Cost += cost
 	}
+	return nil
+}
+
+func (c *CallStep) apply(e tenon.Event) error {
 	if e.Step != c.call.step {
 		return c.call.applyQuestion(e)
 	}
@@ -138,8 +145,11 @@ func (c *CallStep) reason(e tenon.Event) *tenon.Error {
 	}
 	var f Failure     // an Answer has its error under the same name
 	_ = decode(e, &f) // call.apply has read it already
-	if e.Kind == tenon.EventUnknown {
+	switch {
+	case e.Kind == tenon.EventUnknown:
 		return tenon.Errorf(tenon.CodeUnknown, "%s", unknownText(f.Error))
+	case f.Error == nil:
+		return tenon.Errorf(tenon.CodeInternal, "%s", strings.TrimPrefix(c.call.result.Content[0].Text, "Error: "))
 	}
 	return f.Error
 }
@@ -172,10 +182,11 @@ func (c *CallStep) Outcome() (o *Outcome, unknown bool, err *tenon.Error) {
 func (c *CallStep) Used() Summary { return c.used }
 
 // Granted says which tool a person allowed for good or for the session with an event
-// of the call, and who did; "" for none. The key is one of [DecideCommand.Grants].
+// of the call that is yet to be applied, and who did; "" for none. The key is one of
+// [DecideCommand.Grants].
 func (c *CallStep) Granted(e tenon.Event) (key, by string) {
 	var r Ruling
-	if e.Kind != EventDecision || decode(e, &r) != nil || r.Verdict != tenon.Allow || r.Remember == "" {
+	if e.Kind != EventDecision || e.Step != c.call.step || c.call.status != waiting || decode(e, &r) != nil || r.Verdict != tenon.Allow || r.Remember == "" {
 		return "", ""
 	}
 	return grantKey(c.call.decision.Server, c.call.decision.Remote), r.By

@@ -107,10 +107,10 @@ func (s *State) nextCompact() (tenon.Command, bool) {
 	switch {
 	case s.full:
 		c.Why, keep = CompactFull, 1
-	case s.spec.Task == TaskCompact:
-		c.Why = CompactAsked
 	case s.compacted == s.turn: // one that did not help enough is not tried again
 		return tenon.Command{}, false
+	case s.spec.Task == TaskCompact:
+		c.Why = CompactAsked
 	case rules.ClearAt > 0 && s.tokensNow() >= rules.ClearAt && s.clearable(rules.KeepResults) > 0:
 		c.Why, c.Clear = CompactSize, s.clearable(rules.KeepResults)
 	case rules.At > 0 && s.tokensNow() >= rules.At:

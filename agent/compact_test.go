@@ -156,3 +156,22 @@ func TestCompactByHand(t *testing.T) {
 		t.Errorf("a summary alone was summed up again: %+v", again.done)
 	}
 }
+
+// TestCompactByHandOnce sums a long conversation up once: the last requests stay as they are.
+func TestCompactByHandOnce(t *testing.T) {
+	first := newDriver(t, agent.Spec{Question: "q"}, script(says("", "a"), says("", "b"), says("", "c"), says("", "d"), says("end")))
+	first.run()
+	d := newDriver(t, agent.Spec{Task: agent.TaskCompact}, compacting(nil))
+	d.parent, d.core = first.core, agent.New(d.spec, first.core)
+	_ = d.core.Apply(d.journal[0])
+	d.run()
+	n := 0
+	for _, e := range d.journal {
+		if e.Kind == agent.EventCompacted {
+			n++
+		}
+	}
+	if n != 1 || len(d.core.Messages()) != 6 {
+		t.Errorf("summed up %d times: %q", n, shown(d.core.Messages()))
+	}
+}

@@ -53,11 +53,17 @@ func (d *Direct) Apply(e tenon.Event) error {
 		d.ended = true
 		return nil
 	case tenon.EventRetry:
-		// The outcome is on record; a person who wants it again calls again.
+		// The outcome is on record, and the run ends with it once more; a person who wants
+		// the call again calls again.
+		d.ended = false
 		return nil
 	case tenon.EventCancel:
-		d.cancel = new(tenon.CancelData)
-		return decode(e, d.cancel)
+		var c tenon.CancelData
+		if err := decode(e, &c); err != nil {
+			return err
+		}
+		d.cancel = &c
+		return nil
 	}
 	if !d.call.Owns(e.Step) {
 		return outOfPlace(e)

@@ -68,8 +68,11 @@ func (c *call) applyQuestion(e tenon.Event) error {
 		if i >= 0 || c.status != running {
 			return outOfPlace(e)
 		}
+		if err := decode(e, &q.Question); err != nil {
+			return err
+		}
 		c.questions = append(c.questions, q)
-		return decode(e, &q.Question)
+		return nil
 	}
 	if i < 0 {
 		return outOfPlace(e)

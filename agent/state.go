@@ -305,7 +305,7 @@ func (s *State) retry() {
 		s.turn++
 	}
 	s.ended, s.failed, s.stop, s.asked, s.answered, s.final = nil, nil, "", false, false, ""
-	s.full, s.fullAt, s.compacted = false, 0, 0
+	s.full, s.fullAt, s.compacted, s.misfits, s.insisted = false, 0, 0, 0, false
 	s.extend()
 }
 
