@@ -107,10 +107,10 @@ func (s *State) nextCompact() (tenon.Command, bool) {
 	switch {
 	case s.full:
 		c.Why, keep = CompactFull, 1
-	case s.compacted == s.turn: // one that did not help enough is not tried again
-		return tenon.Command{}, false
 	case s.spec.Task == TaskCompact:
 		c.Why = CompactAsked
+	case s.compacted == s.turn: // one that did not help enough is not tried again
+		return tenon.Command{}, false
 	case rules.ClearAt > 0 && s.tokensNow() >= rules.ClearAt && s.clearable(rules.KeepResults) > 0:
 		c.Why, c.Clear = CompactSize, s.clearable(rules.KeepResults)
 	case rules.At > 0 && s.tokensNow() >= rules.At:
@@ -151,7 +151,7 @@ func (s *State) boundary(n int) int {
 // cut is how many messages a summary would stand for, 0 where it is not worth it.
 func (s *State) cut(keep int) int {
 	n := s.boundary(keep)
-	if s.spec.Task == TaskCompact && n == 0 {
+	if s.spec.Task == TaskCompact {
 		n = len(s.messages) // a person wants it, and nothing is under way
 	}
 	if n < 2 {
