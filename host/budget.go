@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -141,9 +142,14 @@ func (h *Host) bill(ctx context.Context, run tenon.Run, step string, b agent.Bud
 	for i, c := range list {
 		amounts[i] = c.Amount
 	}
-	// It was used, whoever has lost interest.
-	err := h.store.Settle(context.WithoutCancel(ctx), run.ID, step, amounts)
-	if err != nil && tenon.ErrorCode(err) != tenon.CodeNotFound { // nothing was reserved: the budgets are newer than the run
+	ctx = context.WithoutCancel(ctx) // it was used, whoever has lost interest
+	err := h.store.Settle(ctx, run.ID, step, amounts)
+	if tenon.ErrorCode(err) == tenon.CodeNotFound { // what a process reserved that died was given back
+		if _, _, err = h.reserve(ctx, run, step, b, units, u, true); err == nil {
+			err = h.store.Settle(ctx, run.ID, step, amounts)
+		}
+	}
+	if err != nil {
 		h.log.Warn("what a step used could not be counted", "run", run.ID, "step", step, "error", err)
 	}
 }
@@ -197,13 +203,17 @@ func spentOn(r *tenon.Response, took time.Duration) use {
 }
 
 // spent tells the budgets what a model call came to. A last answer at a limit asked
-// nobody before.
-func (h *Host) spent(ctx context.Context, a engine.Attempt, p *agent.Prompt, u use) {
-	if a.Kind == agent.CommandFinal {
+// nobody before, and one that was in vain leaves what is reserved to the next, which the
+// core may want in the same step.
+func (h *Host) spent(ctx context.Context, a engine.Attempt, p *agent.Prompt, u use, vain bool) {
+	switch {
+	case a.Kind == agent.CommandFinal:
 		h.count(ctx, a.Row, a.Step+":final", p.Budgets, modelUnits, u)
-		return
+	case vain:
+		h.count(ctx, a.Row, a.Step+":"+strconv.Itoa(a.Attempt), p.Budgets, modelUnits, u)
+	default:
+		h.bill(ctx, a.Row, a.Step, p.Budgets, modelUnits, u)
 	}
-	h.bill(ctx, a.Row, a.Step, p.Budgets, modelUnits, u)
 }
 
 // decideModel asks the budgets about a model call, in place.

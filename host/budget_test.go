@@ -292,3 +292,49 @@ func text(r *tenon.Result) string {
 	}
 	return r.Text()
 }
+
+// TestBudgetRetry has a run that failed go on: what its model is asked again counts, and is
+// refused where the budget is used up.
+func TestBudgetRetry(t *testing.T) {
+	n := 0
+	h, st := budgeted(t, t.TempDir(), &config.Config{Budgets: agent.Budgets{Day: agent.Budget{Turns: 2}}}, &shop{}, func(*tenon.Request) (*tenon.Response, error) {
+		n++
+		return nil, tenon.Errorf(tenon.CodeModel, "not today")
+	})
+	r, _ := ask(t, h, host.Question{Text: "q"})
+	for want := 2; want <= 3; want++ {
+		if r.State != tenon.RunFailed || r.Stop != tenon.StopError {
+			t.Fatalf("%s %s %v", r.State, r.Stop, r.Error)
+		}
+		if err := h.Resume(t.Context(), r.Run); err != nil {
+			t.Fatal(err)
+		}
+		r, _ = follow(t, h, r.Run)
+	}
+	if b, err := st.Balances(t.Context(), "day/"); n != 2 || r.Stop != tenon.LimitTurns || err != nil || len(b) != 1 || b[0].Used != 2 {
+		t.Errorf("%d requests, %s %v; %+v %v", n, r.Stop, r.Error, b, err)
+	}
+}
+
+// TestBudgetFull counts the answer of a model that could not take the conversation at
+// first: one step asks it twice.
+func TestBudgetFull(t *testing.T) {
+	n := 0
+	h, st := budgeted(t, t.TempDir(), &config.Config{Budgets: agent.Budgets{Day: agent.Budget{Turns: 100}}}, &shop{}, func(req *tenon.Request) (*tenon.Response, error) {
+		if n++; n == 3 {
+			return nil, tenon.Errorf(tenon.CodeTooLarge, "the prompt is too long")
+		}
+		return says("done"), nil
+	})
+	session := ""
+	for range 3 {
+		r, _ := ask(t, h, host.Question{Text: "q", Session: session})
+		if session = r.Session; r.State != tenon.RunCompleted {
+			t.Fatalf("%s %v", r.State, r.Error)
+		}
+	}
+	b, err := st.Balances(t.Context(), "day/")
+	if err != nil || len(b) != 1 || b[0].Used != int64(n) || b[0].Reserved != 0 {
+		t.Errorf("%d requests count as %+v (%v)", n, b, err)
+	}
+}

@@ -226,6 +226,9 @@ func (h *Host) Resume(ctx context.Context, run string) error {
 		return err
 	}
 	if row.State == tenon.RunFailed {
+		if err := h.store.Release(ctx, row.ID); err != nil { // the budgets are asked again about the steps that failed
+			return err
+		}
 		retry := engine.Signal{ID: tenon.NewID("sig", h.now()), Kind: tenon.EventRetry, By: string(tenon.PrincipalLocal)}
 		if _, err := h.engine.Signal(ctx, row.ID, retry); err != nil {
 			return err

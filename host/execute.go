@@ -66,11 +66,11 @@ func (h *Host) doModel(ctx context.Context, run string, a engine.Attempt, emit f
 	case err != nil && parent.Err() != nil:
 		return nil, context.Cause(parent) // we are being closed or cancelled: nothing is known
 	case err != nil:
-		h.spent(ctx, a, p, use{turns: 1, time: time.Since(start)})
+		h.spent(ctx, a, p, use{turns: 1, time: time.Since(start)}, true)
 		return []tenon.Event{h.failed(a.Step, err, false, time.Since(start))}, nil
 	}
 	r.Message = model.DistinctCalls(r.Message)
-	h.spent(ctx, a, p, spentOn(r, time.Since(start)))
+	h.spent(ctx, a, p, spentOn(r, time.Since(start)), r.Stop == tenon.StopContextFull && len(r.Message.Calls()) == 0)
 	h.log.Info("Response received from provider: "+m.Name(), "run", run, "step", a.Step, "stop", string(r.Stop), "duration", time.Since(start))
 	calls := r.Message.Calls()
 	last := len(calls) == 0 && r.Stop == tenon.StopEnd
