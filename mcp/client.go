@@ -64,8 +64,9 @@ type ClientConfig struct {
 	DiscoverTimeout time.Duration
 	// RequestTimeout bounds every request; 0: 60 s.
 	RequestTimeout time.Duration
-	// MaxPages and MaxItems bound a list; 0: 1,000 and 20,000.
-	MaxPages, MaxItems int
+	// MaxPages, MaxItems and MaxBytes bound a list, all of its pages together; 0: 1,000,
+	// 20,000 and 256 MiB.
+	MaxPages, MaxItems, MaxBytes int
 	// Trace is told of each message, before it is sent and as it has come. It must not
 	// block, nor keep or change the body. Nil: nobody is.
 	Trace  func(sent bool, body []byte)
@@ -90,6 +91,9 @@ func (c ClientConfig) withDefaults() ClientConfig {
 	}
 	if c.MaxItems <= 0 {
 		c.MaxItems = 20_000
+	}
+	if c.MaxBytes <= 0 {
+		c.MaxBytes = 256 << 20
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -144,7 +144,7 @@ const maxCursor = 16 << 10
 func (c *Client) list(ctx context.Context, method, key string, page func(result []byte, items [][]byte)) error {
 	cursors := map[string]bool{}
 	var params []byte
-	left := c.cfg.MaxItems
+	left, size := c.cfg.MaxItems, 0
 	for n := 1; ; n++ {
 		result, err := c.request(ctx, method, params, nil, "")
 		var rpc *jsonrpc.Error
@@ -153,6 +153,9 @@ func (c *Client) list(ctx context.Context, method, key string, page func(result 
 		}
 		if err != nil {
 			return c.explain(ctx, method, err, false)
+		}
+		if size += len(result); size > c.cfg.MaxBytes {
+			return tenon.Errorf(tenon.CodeTooLarge, "%s gives more than %d bytes; that is over the limit", method, c.cfg.MaxBytes)
 		}
 		var items [][]byte
 		var next []byte

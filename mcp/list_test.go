@@ -94,6 +94,21 @@ func TestBrokenPages(t *testing.T) {
 	}
 }
 
+// TestLongPages holds that few definitions, each within the bound of a message, are no way
+// around the bounds of a list.
+func TestLongPages(t *testing.T) {
+	pages := 0
+	dial := fake(t, legacy(func(r request, send func(string)) bool {
+		pages++
+		send(result(r, fmt.Sprintf(`{"tools":[{"name":"t%d","description":%q}],"nextCursor":"%d"}`, pages, strings.Repeat("x", 100_000), pages)))
+		return true
+	}))
+	_, err := connect(t, mcp.ClientConfig{Dial: dial, Protocol: mcp.LatestLegacy, MaxBytes: 1_000_000}).Tools(t.Context())
+	if tenon.ErrorCode(err) != tenon.CodeTooLarge || pages != 10 {
+		t.Errorf("%d pages, error %v", pages, err)
+	}
+}
+
 // TestPagesGivenUp gives up while the second page is waited for: nothing is left behind.
 func TestPagesGivenUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
