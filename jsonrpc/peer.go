@@ -64,7 +64,7 @@ type Config struct {
 	Quick func(r *Request) bool
 	// Notice takes a notice. It is called from the reader and must not block.
 	Notice func(method string, params []byte)
-	// Abandoned is called when a caller gives up a call that was sent. It must
+	// Abandoned is called when a caller gives up a call that was, or may have been, sent. It must
 	// not block for long.
 	Abandoned func(id int64, cause error)
 	// Trace is told of each message, before it is sent and as it has come. It must not
@@ -231,7 +231,8 @@ func (p *Peer) Call(ctx context.Context, m Outgoing) ([]byte, error) {
 		return p.exchange(ctx, x, m, w)
 	}
 	if err := p.send(ctx, m); err != nil {
-		if p.forget(m.ID, w) && ctx.Err() == nil {
+		forgot := p.forget(m.ID, w)
+		if forgot && ctx.Err() == nil {
 			var lost *LostError
 			if errors.As(err, &lost) { // it knows whether the message got there
 				return nil, err
@@ -239,6 +240,9 @@ func (p *Peer) Call(ctx context.Context, m Outgoing) ([]byte, error) {
 			return nil, &LostError{Err: err}
 		}
 		if ctx.Err() != nil {
+			if forgot && p.cfg.Abandoned != nil { // it may have been on its way
+				p.cfg.Abandoned(m.ID, context.Cause(ctx))
+			}
 			return nil, ctx.Err()
 		}
 	}

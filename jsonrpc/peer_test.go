@@ -104,6 +104,30 @@ func TestPeer(t *testing.T) {
 	}
 }
 
+// slowPost takes a message over and says so only later, as the POST of HTTP+SSE may.
+type slowPost struct {
+	*pipe
+	taken chan struct{}
+}
+
+func (s *slowPost) Send(ctx context.Context, m Outgoing) error {
+	close(s.taken)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// Who gives up while a message is on its way may have sent it: the server is told.
+func TestPeerAbandonedOnTheWay(t *testing.T) {
+	told := make(chan int64, 1)
+	s := &slowPost{&pipe{in: make(chan any)}, make(chan struct{})}
+	p := New(s, Config{Abandoned: func(id int64, _ error) { told <- id }})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-s.taken; cancel() }()
+	if _, err := call(ctx, p); !errors.Is(err, context.Canceled) || len(told) != 1 {
+		t.Fatal(err, len(told))
+	}
+}
+
 // A caller that has given up already has nothing sent.
 func TestPeerCallsNothingForWhoHasGone(t *testing.T) {
 	told := 0
