@@ -212,3 +212,28 @@ func pick(yes bool, s string) string {
 	}
 	return ""
 }
+
+// TestBlankTextStaysHere: the provider refuses a text block without a word, even one that
+// it has sent.
+func TestBlankTextStaysHere(t *testing.T) {
+	msg, err := anthropic.DecodeMessage([]byte(`{"role":"assistant","content":[{"type":"text","text":"","citations":[]},{"type":"text","text":"Hi","citations":[]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"role":"assistant","content":[{"type":"text","text":"Hi","citations":[]}]}`
+	if got := string(anthropic.EncodeMessage(msg)); got != want {
+		t.Errorf("\ngot  %s\nwant %s", got, want)
+	}
+}
+
+// TestEmptyReasoningHidesNone: a thought is shown as it comes where a gateway names two
+// members of it and leaves the first one empty.
+func TestEmptyReasoningHidesNone(t *testing.T) {
+	const body = `data: {"choices":[{"delta":{"reasoning_content":"","reasoning":"Let me see."}}]}` + "\n\n" +
+		`data: {"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n"
+	m := open(t, "chat", "http://localhost", model.Env{Transport: fixed(func() io.Reader { return strings.NewReader(body) })})
+	a, err := generate(t.Context(), m, question)
+	if err != nil || a.thinking != "Let me see." || a.text != "Hi" {
+		t.Errorf("shown: %q, then %q, %v", a.thinking, a.text, err)
+	}
+}

@@ -53,7 +53,9 @@ func New(cfg Config) *Collector {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Client == nil {
-		cfg.Client = &http.Client{Timeout: sendTime}
+		// A redirect would take the headers, which may hold a key, to another place.
+		stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		cfg.Client = &http.Client{Timeout: sendTime, CheckRedirect: stay}
 	}
 	if cfg.Every <= 0 {
 		cfg.Every = 5 * time.Second

@@ -2,6 +2,8 @@ package telemetry
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,6 +32,8 @@ type Ended struct {
 	Cost  *tenon.USD
 	Stop  string
 	Error string // its code; tool_error where the tool said so; "" for none
+
+	tried time.Time // when an attempt failed that another one may follow
 }
 
 // IsTool reports whether it is a tool call.
@@ -64,6 +68,9 @@ func (f *fold) add(run tenon.Run, events []tenon.Event) (ended []Ended) {
 		if strings.Contains(e.Step, "/") {
 			continue // a question within a call
 		}
+		if !strings.Contains(e.Step, ".") && (e.Kind == tenon.EventStarted || e.Kind == tenon.EventDone) {
+			ended = append(ended, gaveUp(steps, run)...)
+		}
 		s := steps[e.Step]
 		if s == nil {
 			s = &Ended{Run: run, Step: e.Step}
@@ -83,6 +90,21 @@ func (f *fold) add(run tenon.Run, events []tenon.Event) (ended []Ended) {
 		delete(f.runs, run.ID)
 	case run.State != tenon.RunWorking: // it goes on with the calls that it waits for
 		delete(steps, "")
+	}
+	return ended
+}
+
+// gaveUp ends the calls whose last attempt failed: the run goes on without another one.
+func gaveUp(steps map[string]*Ended, run tenon.Run) (ended []Ended) {
+	for _, step := range slices.Sorted(maps.Keys(steps)) {
+		if s := steps[step]; !s.tried.IsZero() {
+			s.Run, s.End = run, s.tried
+			if s.Name == "" {
+				s.Name = unknownTool
+			}
+			ended = append(ended, *s)
+			delete(steps, step)
+		}
 	}
 	return ended
 }
@@ -112,7 +134,7 @@ func (s *Ended) add(e tenon.Event) bool {
 		}
 		return r.Verdict == tenon.Deny && s.IsTool()
 	case tenon.EventStarted:
-		s.Started, s.Error = e.Time, ""
+		s.Started, s.Error, s.tried = e.Time, "", time.Time{}
 	case agent.EventModel, agent.EventCompacted:
 		var r struct {
 			Usage *tenon.Usage `json:"usage"`
@@ -140,6 +162,10 @@ func (s *Ended) add(e tenon.Event) bool {
 		s.Error = string(tenon.CodeUnknown)
 		if f.Error != nil {
 			s.Error = string(f.Error.Code)
+		}
+		if f.Retry && s.IsTool() {
+			s.tried = e.Time
+			return false
 		}
 		return true
 	case tenon.EventDone:

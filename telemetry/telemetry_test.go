@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -103,6 +104,51 @@ func TestWaitingCall(t *testing.T) {
 		if !strings.Contains(text, want+"\n") {
 			t.Errorf("no %s in:\n%s", want, text)
 		}
+	}
+}
+
+// A call that was tried more than once is one call: it is counted when it has a result, or
+// when the run goes on without.
+func TestTriedAgain(t *testing.T) {
+	c := New(Config{})
+	j := newJournal()
+	gone := agent.Failure{Error: tenon.Errorf(tenon.CodeUnreachable, "gone"), Retry: true}
+	allow := agent.Decision{Verdict: tenon.Allow, Server: "t", By: "policy"}
+	j.add("", tenon.EventRun, struct{}{})
+	j.call("1.0", "late", allow, agent.EventFailed, gone)
+	j.add("1.0", tenon.EventStarted, tenon.StartedData{})
+	j.add("1.0", agent.EventResult, agent.Outcome{Result: &tenon.Result{}})
+	j.call("1.1", "never", allow, agent.EventFailed, gone)
+	j.add("1.1", tenon.EventStarted, tenon.StartedData{})
+	j.add("1.1", agent.EventFailed, gone)
+	j.add("2", tenon.EventStarted, tenon.StartedData{})
+	c.Observe(j.run, j.list)
+	var b strings.Builder
+	if err := c.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`tenon_tool_calls_total{tool="late"} 1`, `tenon_tool_calls_total{tool="never"} 1`, `tenon_server_calls_total{server="t"} 2`,
+		`tenon_tool_errors_total{tool="never",code="unreachable"} 1`, `tenon_tool_duration_seconds_count{tool="never"} 1`} {
+		if !strings.Contains(b.String(), want+"\n") {
+			t.Errorf("no %s", want)
+		}
+	}
+	if t.Failed() || strings.Contains(b.String(), "unknown") || strings.Contains(b.String(), `tool="late",code`) {
+		t.Errorf("the metrics are:\n%s", b.String())
+	}
+}
+
+// A collector that sends us elsewhere does not see our headers there.
+func TestNoRedirect(t *testing.T) {
+	var asked atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer other.Close()
+	srv := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	defer srv.Close()
+	c := New(Config{Endpoint: srv.URL, Headers: map[string]string{"X-Key": "secret"}})
+	observe(c, story())
+	if err := c.Close(t.Context()); err != nil || asked.Load() != 0 {
+		t.Errorf("another place was asked %d times; %v", asked.Load(), err)
 	}
 }
 

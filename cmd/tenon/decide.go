@@ -129,7 +129,10 @@ func (a *app) askRuling(ctx context.Context, asked agent.Asking) (agent.Ruling, 
 			return r, errors.Join(errUndecided, err)
 		}
 		word, rest, _ := strings.Cut(answer, " ")
-		switch strings.ToLower(word) {
+		if word = strings.ToLower(word); asked.Kind == agent.AskLimit && word != "" && !strings.Contains(" y yes n no ", " "+word+" ") {
+			continue // there is nothing to edit, and nothing to allow for good
+		}
+		switch word {
 		case "y", "yes":
 			r.Verdict = tenon.Allow
 			return r, nil
@@ -137,9 +140,6 @@ func (a *app) askRuling(ctx context.Context, asked agent.Asking) (agent.Ruling, 
 			r.Verdict, r.Remember = tenon.Allow, agent.RememberSession
 			return r, nil
 		case "a", "always":
-			if asked.Kind == agent.AskLimit {
-				continue
-			}
 			r.Verdict, r.Remember = tenon.Allow, agent.RememberAlways
 			return r, nil
 		case "n", "no":

@@ -329,7 +329,7 @@ func (f *follower) called(e tenon.Event, indent string) {
 	r := records[0]
 	switch e.Kind {
 	case tenon.EventStarted:
-		f.tried = slices.DeleteFunc(f.tried, func(step string) bool { return step == e.Step })
+		f.tried = slices.DeleteFunc(f.tried, func(tried string) bool { return tried == step })
 		f.transient("○ " + callName(r) + " " + shorten(safeLine(string(r.Args)), 60))
 		return
 	case agent.EventAdmitted:
@@ -341,7 +341,7 @@ func (f *follower) called(e tenon.Event, indent string) {
 	case agent.EventFailed:
 		var d agent.Failure
 		if json.Unmarshal(e.Data, &d) == nil && d.Retry {
-			f.tried = append(f.tried, e.Step)
+			f.tried = append(f.tried, step)
 			f.transient("○ " + callName(r) + " " + safeLine(r.Error) + "; it is tried again")
 			return
 		}
@@ -361,7 +361,8 @@ func (f *follower) gaveUp() {
 	for _, step := range f.tried {
 		if records := agent.Calls(f.calls[step]); len(records) == 1 && !f.a.quiet {
 			f.settle()
-			fmt.Fprintln(f.a.err, f.a.callLine(records[0]))
+			indent := strings.Repeat("  ", max(strings.Count(step, "/")-1, 0)) // of a run that this one called
+			fmt.Fprintln(f.a.err, indent+f.a.callLine(records[0]))
 		}
 	}
 	f.tried = nil

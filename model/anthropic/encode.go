@@ -199,14 +199,14 @@ func encodeMessage(msg *tenon.Message, can sees) []byte {
 
 // appendPart appends a part's block, or nothing where it has none here.
 func appendPart(dst []byte, p *tenon.Part, index int, can sees) []byte {
+	if p.Type == tenon.PartText && strings.TrimSpace(p.Text) == "" {
+		return dst // refused by the API, which may have sent it
+	}
 	if p.Wire == wire && len(p.Raw) > 0 {
 		return append(dst, p.Raw...)
 	}
 	switch p.Type {
 	case tenon.PartText:
-		if strings.TrimSpace(p.Text) == "" {
-			return dst // refused by the API
-		}
 		return appendText(dst, p.Text)
 	case tenon.PartImage, tenon.PartFile:
 		c := model.ContentOf(p)

@@ -151,9 +151,9 @@ func (a *answer) delta(d []byte) {
 				i = 1
 			}
 			a.reasoning[i] = append(a.reasoning[i], rawjson.StringBody(v)...)
-			if !shown {
+			if s := rawjson.String(v); s != "" && !shown {
 				shown = true
-				a.say(tenon.DeltaThinking, rawjson.String(v))
+				a.say(tenon.DeltaThinking, s)
 			}
 		case model.ReasoningDetails:
 			for e := range rawjson.Elements(v) {
