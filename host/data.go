@@ -76,7 +76,7 @@ func (h *Host) doQuery(ctx, parent context.Context, a engine.Attempt, c *agent.T
 	if err := json.Unmarshal(c.Arguments, &args); err != nil {
 		return []tenon.Event{h.failed(a.Step, tenon.Errorf(tenon.CodeInvalid, "the arguments cannot be read: %w", err), false, 0)}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, queryTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, queryTime, fmt.Errorf("it may take %s", queryTime))
 	defer cancel()
 	q := table.Query{SQL: args.SQL, Temp: queryTemp, Bytes: maxTable}
 	if args.Rows = min(cmp.Or(args.Rows, queryRows), queryMost); !args.Keep {

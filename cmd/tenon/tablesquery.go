@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"path/filepath"
 	"regexp"
@@ -46,7 +47,7 @@ func newTablesQuery(a *app) *cobra.Command {
 			if q.limit > 0 {
 				q.show.limit = q.limit
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), q.timeout)
+			ctx, cancel := context.WithTimeoutCause(cmd.Context(), q.timeout, fmt.Errorf("--timeout is %s", q.timeout))
 			defer cancel()
 			return q.run(ctx, args[0], args[1:])
 		},
