@@ -151,3 +151,20 @@ func FuzzParseRate(f *testing.F) {
 		}
 	})
 }
+
+// TestSameCallTells keeps calls apart whose arguments look alike once they are decoded.
+func TestSameCallTells(t *testing.T) {
+	key := func(args string) string {
+		k, err := (&SameCall{Scope: ScopeRun, Owner: "r", Server: "s", Remote: "t", Arguments: json.RawMessage(args)}).Key()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	if key(`{"q":"\ud800"}`) == key(`{"q":"\ud801"}`) {
+		t.Error("two halves of characters are one call")
+	}
+	if key(`{"b":1, "a":"\u00e9\ufffd"}`) != key(`{"b":1, "a":"\u00e9\ufffd"}`) || key(`{"b":1, "a":"\u00e9"}`) != key(`{"a":"é","b":1}`) {
+		t.Error("equal calls are two")
+	}
+}

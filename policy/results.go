@@ -1,12 +1,14 @@
 package policy
 
 import (
+	"bytes"
 	"container/list"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tenonhq/tenon"
 )
@@ -127,5 +129,9 @@ func (c *SameCall) Key() (string, error) {
 		sum.Write([]byte{0})
 	}
 	sum.Write(args)
+	if bytes.ContainsRune(args, utf8.RuneError) { // it may stand for what cannot be decoded, and is not the same everywhere
+		sum.Write([]byte{0})
+		sum.Write(c.Arguments)
+	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
