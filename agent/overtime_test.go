@@ -61,3 +61,26 @@ func TestTimeIsUpDuringAModelCall(t *testing.T) {
 		})
 	}
 }
+
+// TestTimeIsUpInTheQueue has the run's time end while its model call waits for the budgets.
+func TestTimeIsUpInTheQueue(t *testing.T) {
+	core := agent.New(agent.Spec{Question: "q", Model: "m", Timeout: time.Second, Budgets: agent.Budgets{Day: agent.Budget{Turns: 1}}}, nil)
+	now, seq := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), uint64(0)
+	apply := func(e tenon.Event) {
+		t.Helper()
+		seq++
+		e.Run, e.Seq, e.Time = "run_1", seq, now
+		if err := core.Apply(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply(tenon.Event{Kind: tenon.EventRun})
+	apply(tenon.Event{Step: "1", Kind: agent.EventReserved, Data: data(agent.Reserved{Queued: true})})
+	apply(tenon.Event{Step: "1", Kind: tenon.EventStarted, Attempt: 1, Data: data(tenon.StartedData{Kind: agent.CommandReserve})})
+	now = now.Add(2 * time.Second)
+	apply(tenon.Event{Step: "1", Kind: agent.EventReserved, Data: data(agent.Reserved{Queued: true})})
+	var done tenon.DoneData
+	if next := core.Next(); len(next) != 1 || next[0].Kind != tenon.CommandDone || json.Unmarshal(next[0].Data, &done) != nil || done.Stop != tenon.LimitTime {
+		t.Errorf("%+v", next)
+	}
+}

@@ -239,6 +239,7 @@ func (h *Host) doReserve(ctx context.Context, run string, a engine.Attempt) ([]t
 	if err != nil {
 		return nil, err
 	}
+	parent := ctx
 	if !p.Deadline.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, p.Deadline)
@@ -257,7 +258,11 @@ func (h *Host) doReserve(ctx context.Context, run string, a engine.Attempt) ([]t
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			// Nothing was begun. What the run is to do now the core knows.
+			// Nothing was begun. What the run is to do now the core knows. The time of an
+			// interruption is not the run's, that of the queue is.
+			if parent.Err() == nil {
+				return []tenon.Event{{Step: a.Step, Kind: agent.EventReserved, Data: encode(agent.Reserved{Queued: true})}}, nil
+			}
 			return []tenon.Event{{Step: a.Step, Kind: tenon.EventInterrupted}}, nil
 		}
 	}

@@ -302,7 +302,7 @@ func TestBudgetRetry(t *testing.T) {
 		return nil, tenon.Errorf(tenon.CodeModel, "not today")
 	})
 	r, _ := ask(t, h, host.Question{Text: "q"})
-	for want := 2; want <= 3; want++ {
+	for range 2 {
 		if r.State != tenon.RunFailed || r.Stop != tenon.StopError {
 			t.Fatalf("%s %s %v", r.State, r.Stop, r.Error)
 		}
@@ -336,5 +336,25 @@ func TestBudgetFull(t *testing.T) {
 	b, err := st.Balances(t.Context(), "day/")
 	if err != nil || len(b) != 1 || b[0].Used != int64(n) || b[0].Reserved != 0 {
 		t.Errorf("%d requests count as %+v (%v)", n, b, err)
+	}
+}
+
+// TestBudgetQueueEnds has a run's time end while its model call waits for what another run
+// has reserved and never counts.
+func TestBudgetQueueEnds(t *testing.T) {
+	c := &config.Config{Budgets: agent.Budgets{Day: agent.Budget{Turns: 1}}, Agents: map[string]agent.Config{
+		"default": agent.Config{Limits: agent.Limits{RunTimeout: 100 * time.Millisecond}}.WithDefaults()}}
+	h, st := budgeted(t, t.TempDir(), c, &shop{}, func(*tenon.Request) (*tenon.Response, error) { return says("done"), nil })
+	release, ok, err := st.Acquire("other")
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	defer release()
+	key := "day/" + time.Now().UTC().Format(time.DateOnly) + "/turns"
+	if _, err := st.Reserve(t.Context(), "other", "1", []store.Charge{{Key: key, Amount: 1, Limit: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if r, _ := ask(t, h, host.Question{Text: "q"}); r.Stop != tenon.LimitTime {
+		t.Errorf("%s %s %v", r.State, r.Stop, r.Error)
 	}
 }
