@@ -55,7 +55,7 @@ func TestTasks(t *testing.T) {
 			})
 			t.Run("completed", func(t *testing.T) {
 				var said []string
-				c := later(`{"ms":200}`)
+				c := later(`{"ms":2000}`) // half of it is time enough to be seen
 				c.Progress = func(p tenon.Progress) { said = append(said, p.Message) }
 				r, asked, err := finish(t.Context(), s, c, nil)
 				if err != nil || r.IsError || r.Content[0].Text != "done for nobody" || string(r.Structured) != `{"id":9007199254740993}` || len(asked) > 0 {
@@ -117,7 +117,7 @@ func TestTasks(t *testing.T) {
 				if st := readStats(t, file); slices.Contains(st.Methods, "tasks/cancel") {
 					t.Error("a task is cancelled that another process may go on with")
 				}
-				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // it has to reach the server
 				defer cancel()
 				if _, err := s.Call(ctx, again); tenon.ErrorCode(err) != tenon.CodeTimeout {
 					t.Fatal(err)
