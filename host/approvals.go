@@ -34,6 +34,7 @@ type Approval struct {
 // may is not in it: nobody can answer it any more, although its run may not know yet.
 func (h *Host) Approvals(ctx context.Context) ([]Approval, error) {
 	list := []Approval{}
+	since := map[string]time.Time{} // by id
 	for _, state := range []tenon.RunState{tenon.RunInputRequired, tenon.RunWorking} {
 		runs, err := h.store.Runs(ctx, store.RunFilter{State: state, Limit: maxListed})
 		if err != nil {
@@ -47,11 +48,14 @@ func (h *Host) Approvals(ctx context.Context) ([]Approval, error) {
 				}
 				if a.Kind != agent.AskChild && !h.expired(a) { // the run that was called stands in the list itself
 					list = append(list, a)
+					since[a.ID] = w.Since
 				}
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b Approval) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortStableFunc(list, func(a, b Approval) int { // the calls of a turn keep their order
+		return cmp.Or(since[a.ID].Compare(since[b.ID]), strings.Compare(a.Run, b.Run))
+	})
 	return list, nil
 }
 

@@ -1,6 +1,8 @@
 package host_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -64,5 +66,37 @@ func TestExpiredIsNotListed(t *testing.T) {
 	}
 	if row, err := h.RunRow(t.Context(), r.Run); err != nil || row.State != tenon.RunCompleted || s.sold.Load() != 0 {
 		t.Errorf("the run is %s, sold %d, %v", row.State, s.sold.Load(), err)
+	}
+}
+
+// TestApprovalsStandInTheirOrder asks about one call of a run, and a minute later about more
+// than ten calls of a turn of another.
+func TestApprovalsStandInTheirOrder(t *testing.T) {
+	c := &clock{time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}
+	n := 0
+	m := answering(func(*tenon.Request) (*tenon.Response, error) {
+		return calls(slices.Repeat([]string{"sell {}"}, n)...), nil
+	})
+	h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), Clock: c, Model: "m", Models: map[string]tenon.Model{"m": m}, Toolsets: map[string]tenon.Toolset{"shop": &shop{}},
+		LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	var want []string
+	for _, n = range []int{1, 12} {
+		r, _ := ask(t, h, host.Question{Text: "q"})
+		for i := range n {
+			want = append(want, fmt.Sprintf("%s/1.%d", r.Run, i))
+		}
+		c.now = c.now.Add(time.Minute)
+	}
+	list, err := h.Approvals(t.Context())
+	var got []string
+	for _, a := range list {
+		got = append(got, a.ID)
+	}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v\nhas %v\nnot %v", err, got, want)
 	}
 }

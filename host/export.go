@@ -170,7 +170,15 @@ func (h *Host) learnSecrets(ctx context.Context) error {
 		h.redactor.Add(c.APIKey)
 		errs = append(errs, err)
 	}
-	if err := errors.Join(errs...); err != nil {
+	registry, err := h.config.RegistryToken(ctx)
+	own, oerr := h.config.ServeSecret(ctx)
+	tokens, terr := h.config.ServeTokens(ctx)
+	h.redactor.Add(registry)
+	h.redactor.Add(own)
+	for _, v := range tokens {
+		h.redactor.Add(v)
+	}
+	if err := errors.Join(append(errs, err, oerr, terr)...); err != nil {
 		return tenon.Errorf(tenon.CodeAuth, "a secret cannot be read, so that it could not be masked: %w; set it, or take it out of the configuration", err)
 	}
 	return nil

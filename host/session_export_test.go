@@ -135,19 +135,22 @@ func TestExportMasksSecrets(t *testing.T) {
 	}
 }
 
-// TestExportMasksSecretsOfServers holds that each kind of secret of an entry is masked,
-// although the server was never started.
-func TestExportMasksSecretsOfServers(t *testing.T) {
+// TestExportMasksSecretsOfEntries holds that each kind of secret of an entry is masked,
+// although nobody has used it.
+func TestExportMasksSecretsOfEntries(t *testing.T) {
 	const canary = "canary-77f3-9d1c"
 	lookup := func(string) (string, bool) { return canary, true }
 	for name, entry := range map[string]string{
-		"secret":        "{url: http://127.0.0.1:9/mcp, auth: {type: bearer, secret: {env: CANARY}}}",
-		"client_secret": "{url: http://127.0.0.1:9/mcp, auth: {type: oauth, grant: client_credentials, client_id: x, client_secret: {env: CANARY}}}",
-		"assertion":     "{url: http://127.0.0.1:9/mcp, auth: {type: oauth, grant: jwt_bearer, client_id: x, assertion: {env: CANARY}}}",
+		"secret":        "servers: {x: {url: http://127.0.0.1:9/mcp, auth: {type: bearer, secret: {env: CANARY}}}}",
+		"client_secret": "servers: {x: {url: http://127.0.0.1:9/mcp, auth: {type: oauth, grant: client_credentials, client_id: x, client_secret: {env: CANARY}}}}",
+		"assertion":     "servers: {x: {url: http://127.0.0.1:9/mcp, auth: {type: oauth, grant: jwt_bearer, client_id: x, assertion: {env: CANARY}}}}",
+		"registry":      "registry: {url: http://127.0.0.1:9, secret: {env: CANARY}}",
+		"serve":         "serve: {auth: {secret: {env: CANARY}}}",
+		"tokens":        "serve: {auth: {tokens: {ann: {env: CANARY}}}}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			cfg, err := config.Parse("tenon.yaml", []byte("version: 1\nservers:\n  x: "+entry+"\n"), config.Options{Dir: dir, LookupEnv: lookup})
+			cfg, err := config.Parse("tenon.yaml", []byte("version: 1\n"+entry+"\n"), config.Options{Dir: dir, LookupEnv: lookup})
 			if err != nil {
 				t.Fatal(err)
 			}

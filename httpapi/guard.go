@@ -82,7 +82,7 @@ func (c *call) checkHost() error {
 	name := hostname(c.req.Host)
 	ip, err := netip.ParseAddr(name)
 	switch {
-	case name == "localhost" || err == nil && ip.IsLoopback(), slices.Contains(c.cfg.Hosts, name), err == nil && slices.Contains(c.cfg.Hosts, "*"):
+	case name == "localhost" || err == nil && ip.IsLoopback(), slices.ContainsFunc(c.cfg.Hosts, func(h string) bool { return strings.EqualFold(h, name) }), err == nil && slices.Contains(c.cfg.Hosts, "*"):
 		return nil
 	}
 	for _, o := range c.cfg.Origins {
