@@ -164,7 +164,7 @@ func TestSameCallTells(t *testing.T) {
 	if key(`{"q":"\ud800"}`) == key(`{"q":"\ud801"}`) {
 		t.Error("two halves of characters are one call")
 	}
-	if key(`{"b":1, "a":"\u00e9\ufffd"}`) != key(`{"b":1, "a":"\u00e9\ufffd"}`) || key(`{"b":1, "a":"\u00e9"}`) != key(`{"a":"é","b":1}`) {
+	if key(`{"b":1, "a":"\u00e9"}`) != key(`{"a":"é","b":1}`) {
 		t.Error("equal calls are two")
 	}
 }
