@@ -304,7 +304,7 @@ func (a *app) agreeCommand(ctx context.Context, path string, command []string, y
 		return a.writeConsent([]wish{w})
 	}
 	if !a.canAsk() {
-		return tenon.Errorf(tenon.CodeWaiting, "the tool's server is a command that the table %s names, and nobody has agreed yet to %s; look at it, then agree on a terminal, or with tenon tools call --table %s --yes", path, text, path)
+		return tenon.Errorf(tenon.CodeWaiting, "the tool's server is a command that the table %s names, and nobody has agreed yet to %s; look at it, then agree on a terminal, or call it once yourself: tenon tools call --table %s --row N --yes", path, text, path)
 	}
 	a.note("the tool's server is a command that the table %s names. It would", path)
 	a.note("  %s", safeLine(text))
