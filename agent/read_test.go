@@ -50,7 +50,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if _, twice := rawjson.Twice(raw); twice && json.Valid(raw) {
-			t.Skip("the last of two members counts here, there they are put together")
+			return // the last of two members counts here, there they are put together
 		}
 		reads[started](t, raw)
 		reads[Answered](t, raw)
