@@ -59,8 +59,8 @@ type ClientConfig struct {
 	// Step is called when a step of connecting begins, with its name. Nil: nobody
 	// is told before the end.
 	Step func(name string)
-	// DiscoverTimeout bounds the wait for an answer to server/discover over a
-	// stream; 0: 1.5 s. Servers that never answer it are legacy servers.
+	// DiscoverTimeout is how long server/discover stays alone over a stream; 0: 1.5 s.
+	// Then initialize is sent behind it, since some legacy servers never answer it.
 	DiscoverTimeout time.Duration
 	// RequestTimeout bounds every request; 0: 60 s.
 	RequestTimeout time.Duration
@@ -267,10 +267,11 @@ func (c *Client) appendRequest(b []byte, id int64, method string, params, extra 
 	return jsonrpc.AppendRequest(b, id, method, append(p, '}'))
 }
 
-// abandoned tells the server that a caller gave up. Over modern HTTP closing the
-// stream, which has happened, says it.
+// abandoned tells the server that a caller gave up, unless it was what opens the
+// connection. Over modern HTTP closing the stream, which has happened, says it.
 func (c *Client) abandoned(id int64, cause error) {
-	if c.http != nil && c.isModern() || c.ctx.Err() != nil {
+	opening := c.info.Load().Protocol == "" && !c.isPlain()
+	if opening || c.http != nil && c.isModern() || c.ctx.Err() != nil {
 		return
 	}
 	reason := "the caller gave up"

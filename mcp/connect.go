@@ -61,8 +61,9 @@ func (s *steps) begin(name string) {
 
 // Connect dials the server and finds out which era it speaks: it asks
 // server/discover first, and what is neither an answer of a modern server nor
-// one of its errors means initialize. A server that says nothing, or that ends
-// at the unknown method, gets a fresh connection for that. Errors have code
+// one of its errors means initialize. Over a stream silence means it, too, unless
+// the server turns out to have been slow to start; one that ends at the unknown
+// method, or is silent for good, gets a fresh connection. Errors have code
 // unreachable, auth_required, rate_limited, protocol, timeout or cancelled, and
 // wrap a [*ConnectError].
 func Connect(ctx context.Context, cfg ClientConfig) (*Client, error) {
@@ -96,7 +97,7 @@ func connect(ctx context.Context, cfg ClientConfig, log *steps) (*Client, error)
 		return c, nil
 	case cfg.Protocol == Modern:
 		log.begin(StepDiscover)
-		return c, c.discover(ctx)
+		return c, c.begin(ctx, Modern)
 	case cfg.Protocol != "":
 		log.begin(StepInitialize)
 		return c, c.begin(ctx, cfg.Protocol)
@@ -111,91 +112,6 @@ func dial(ctx context.Context, cfg ClientConfig, log *steps) (*Client, error) {
 		return nil, err
 	}
 	return attach(cfg, s), nil
-}
-
-// find asks for the era and opens it. It returns the client that is to be used,
-// or to be closed.
-func find(ctx context.Context, cfg ClientConfig, c *Client, log *steps) (*Client, error) {
-	log.begin(StepDiscover)
-	probe, cancel := ctx, context.CancelFunc(func() {})
-	if c.http == nil {
-		// Over a stream silence is an answer: the server does not know the method.
-		probe, cancel = context.WithTimeout(ctx, cfg.DiscoverTimeout)
-	}
-	err := c.discover(probe)
-	cancel()
-	var rpc *jsonrpc.Error
-	var lost *jsonrpc.LostError
-	fresh := false
-	switch {
-	case err == nil:
-		return c, nil
-	case ctx.Err() != nil:
-		return c, ctx.Err()
-	case errors.As(err, &rpc) && isModernError(rpc):
-		if rpc.Code != codeUnsupportedVersion || !supports(rpc.Data, "supported", IsLegacy) {
-			return c, err
-		}
-	case errors.As(err, &rpc):
-	case errors.As(err, &lost) && !lost.Sent, tenon.ErrorCode(err) == tenon.CodeAuth, tenon.ErrorCode(err) == tenon.CodeRateLimited,
-		tenon.ErrorCode(err) == tenon.CodeDenied:
-		return c, err // not a matter of the era
-	case errors.As(err, &lost), c.http == nil:
-		fresh = true // it ended, or it may still be busy with what it did not understand
-	}
-	cfg.Logger.Debug("not a modern MCP server; trying initialize", "reason", err.Error())
-	if fresh {
-		_ = c.Close() // spoiled
-		if c, err = dial(ctx, cfg, log); err != nil {
-			return nil, err
-		}
-	}
-	log.begin(StepInitialize)
-	if err = c.begin(ctx, LatestLegacy); errors.As(err, &rpc) && rpc.Code == codeUnsupportedVersion && supports(rpc.Data, "supported", isModern) {
-		log.begin(StepDiscover) // it was only slow to start
-		err = c.discover(ctx)
-	}
-	return c, err
-}
-
-func isModern(version string) bool { return version == Modern }
-
-// supports reports whether a list of versions holds one that is wanted.
-func supports(object []byte, key string, wanted func(string) bool) bool {
-	found := false
-	jsonrpc.Elements(jsonrpc.Field(object, key), func(v []byte) bool {
-		s, _ := jsonrpc.String(v)
-		found = found || wanted(s)
-		return true
-	})
-	return found
-}
-
-// discover opens the modern era.
-func (c *Client) discover(ctx context.Context) error {
-	c.meta = c.modernMeta()
-	if c.http != nil {
-		c.http.SetProtocol(Modern, true)
-	}
-	ctx, cancel := c.patient(ctx)
-	defer cancel()
-	result, err := c.send(ctx, "server/discover", nil, nil, "", nil, nil)
-	var rpc *jsonrpc.Error
-	if errors.As(err, &rpc) && rpc.Code == codeUnsupportedVersion && supports(rpc.Data, "supported", isModern) {
-		result, err = c.send(ctx, "server/discover", nil, nil, "", nil, nil) // it names the very version that was asked for
-	}
-	if err == nil && !supports(result, "supportedVersions", isModern) {
-		err = jsonrpc.Errorf(jsonrpc.CodeInternal, "server/discover names no version that is spoken here")
-	}
-	if err != nil {
-		c.meta = nil
-		if c.http != nil {
-			c.http.SetProtocol("", false)
-		}
-		return err
-	}
-	c.info.Store(describe(Modern, result, jsonrpc.Field(jsonrpc.Field(result, "_meta"), metaServer)))
-	return nil
 }
 
 // patient bounds a step of connecting by the time that there is to connect, and only
@@ -237,17 +153,17 @@ func (c *Client) identity() []byte {
 	return append(text(text([]byte{'{'}, "name", c.cfg.Name), "version", c.cfg.Version), '}')
 }
 
-// begin opens the legacy era.
-func (c *Client) begin(ctx context.Context, version string) error {
-	info, err := c.initialize(ctx, version)
-	if err == nil {
-		c.info.Store(info)
-	}
-	return err
-}
-
 // initialize makes the handshake of the legacy era (2025-11-25, lifecycle).
 func (c *Client) initialize(ctx context.Context, version string) (*Info, error) {
+	info, err := c.propose(ctx, version)
+	if err != nil {
+		return nil, err
+	}
+	return info, c.accept(ctx, info)
+}
+
+// propose sends initialize, and tells what the server wants to speak.
+func (c *Client) propose(ctx context.Context, version string) (*Info, error) {
 	params := text([]byte{'{'}, "protocolVersion", version)
 	params = member(params, "capabilities", c.cfg.Answers.capabilities(c.cfg.Settings))
 	params = append(member(params, "clientInfo", c.identity()), '}')
@@ -263,21 +179,25 @@ func (c *Client) initialize(ctx context.Context, version string) (*Info, error) 
 	if !IsLegacy(got) {
 		return nil, tenon.Errorf(tenon.CodeProtocol, "the server wants protocol version %q, which tenon does not speak", got)
 	}
+	return describe(got, result, jsonrpc.Field(result, "serverInfo")), nil
+}
+
+// accept ends the handshake.
+func (c *Client) accept(ctx context.Context, info *Info) error {
 	if c.http != nil {
-		header := got
-		if got < "2025-06-18" { // older ones know no such header
+		header := info.Protocol
+		if header < "2025-06-18" { // older ones know no such header
 			header = ""
 		}
 		c.http.SetProtocol(header, false)
 	}
 	if err := c.peer.Notify(ctx, "notifications/initialized", nil); err != nil {
-		return nil, fmt.Errorf("after initialize: %w", err)
+		return fmt.Errorf("after initialize: %w", err)
 	}
-	info := describe(got, result, jsonrpc.Field(result, "serverInfo"))
 	if c.cfg.LogLevel != "" && info.Has("logging") {
 		c.wg.Go(c.setLevel)
 	}
-	return info, nil
+	return nil
 }
 
 // setLevel asks a legacy server for its log messages. It may refuse.

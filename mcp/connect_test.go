@@ -3,9 +3,12 @@ package mcp_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/tenonhq/tenon/jsonrpc"
 	"github.com/tenonhq/tenon/mcp"
 )
@@ -34,29 +37,139 @@ func TestSlowToStart(t *testing.T) {
 	}
 }
 
-// TestModernServerThatIsSlow holds that a server which was too slow to tell its era is not
-// lost where it then says that it does not know initialize.
-func TestModernServerThatIsSlow(t *testing.T) {
-	s, err := mcp.NewServer(mcp.ServerConfig{Name: "x", Version: "1", NoLegacy: true})
-	if err != nil {
-		t.Fatal(err)
+// TestEraOfAServerThatIsSlow holds that a server which takes longer to start than
+// server/discover waits alone is found in the era that it speaks, in the process that
+// is there already, and that one which stays silent gets another process.
+func TestEraOfAServerThatIsSlow(t *testing.T) {
+	refuse := func(r request) string {
+		return string(jsonrpc.AppendError(nil, r.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found")))
 	}
-	dial := fake(t, func(conn int, line string, send func(string)) bool {
-		r := parse(line)
-		if conn == 1 || r.ID == nil {
-			return true // it starts, and starts …
+	// answers plays the named server; "" is silence.
+	answers := func(cfg mcp.ServerConfig) func(conn int, r request) string {
+		s, err := mcp.NewServer(cfg)
+		if err != nil {
+			t.Fatal(err)
 		}
-		result, err := s.Handle(context.Background(), &jsonrpc.Request{ID: r.ID, Method: r.Method, Params: r.Params}, "", func(string, []byte) {})
-		var e *jsonrpc.Error
-		if errors.As(err, &e) {
-			send(string(jsonrpc.AppendError(nil, r.ID, e)))
-			return true
+		return func(_ int, r request) string {
+			result, err := s.Handle(context.Background(), &jsonrpc.Request{ID: r.ID, Method: r.Method, Params: r.Params}, "", func(string, []byte) {})
+			var e *jsonrpc.Error
+			if errors.As(err, &e) {
+				return string(jsonrpc.AppendError(nil, r.ID, e))
+			}
+			return string(jsonrpc.AppendResult(nil, r.ID, result))
 		}
-		send(string(jsonrpc.AppendResult(nil, r.ID, result)))
-		return true
-	})
-	c := connect(t, mcp.ClientConfig{Dial: dial})
-	if info := c.Info(); info.Protocol != mcp.Modern {
-		t.Errorf("%+v", info)
+	}
+	both := answers(mcp.ServerConfig{Name: "x", Version: "1"})
+	modern := answers(mcp.ServerConfig{Name: "x", Version: "1", NoLegacy: true})
+	older := func(discover func(request) string) func(int, request) string {
+		return func(_ int, r request) string {
+			switch r.Method {
+			case "server/discover":
+				return discover(r)
+			case "initialize":
+				return result(r, hello)
+			}
+			return refuse(r)
+		}
+	}
+	opening := []string{"server/discover", "initialize"}
+	legacy := []string{"server/discover", "initialize", "notifications/initialized"}
+	for name, tt := range map[string]struct {
+		start  time.Duration
+		answer func(conn int, r request) string
+		era    string
+		sent   []string // to all connections, in order
+		conns  int
+	}{
+		"both eras":               {4 * time.Second, both, mcp.Modern, opening, 1},
+		"both eras, in disorder":  {4 * time.Second, disorder(both), mcp.Modern, opening, 1},
+		"modern":                  {4 * time.Second, modern, mcp.Modern, opening, 1},
+		"modern, in disorder":     {4 * time.Second, disorder(modern), mcp.Modern, opening, 1},
+		"legacy":                  {4 * time.Second, older(refuse), mcp.LatestLegacy, legacy, 1},
+		"legacy, in disorder":     {4 * time.Second, disorder(older(refuse)), mcp.LatestLegacy, legacy, 1},
+		"legacy, silent":          {4 * time.Second, older(func(request) string { return "" }), mcp.LatestLegacy, legacy, 1},
+		"legacy, silent and fast": {0, older(func(request) string { return "" }), mcp.LatestLegacy, legacy, 1},
+		"stuck at the unknown method": {0, func(conn int, r request) string {
+			if conn == 1 {
+				return ""
+			}
+			return result(r, hello)
+		}, mcp.LatestLegacy, append(opening[:2:2], legacy[1:]...), 2},
+		"ends at the unknown method": {4 * time.Second, func(conn int, r request) string {
+			if conn == 1 {
+				return "end"
+			}
+			return result(r, hello)
+		}, mcp.LatestLegacy, append(legacy[:1:1], legacy[1:]...), 2},
+		"spoiled by the unknown method": {0, func(conn int, r request) string {
+			switch {
+			case conn > 1:
+				return result(r, hello)
+			case r.Method == "initialize":
+				return refuse(r)
+			}
+			return ""
+		}, mcp.LatestLegacy, nil, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex // of what the connections share
+				var sent []string
+				conns := 0
+				dial := fake(t, func(conn int, line string, send func(string)) bool {
+					r := parse(line)
+					mu.Lock()
+					first := conn > conns
+					sent, conns = append(sent, r.Method), max(conn, conns)
+					mu.Unlock()
+					if first {
+						time.Sleep(tt.start)
+					}
+					if r.ID == nil {
+						return true
+					}
+					answer := tt.answer(conn, r)
+					if answer != "" && answer != "end" {
+						send(answer)
+					}
+					return answer != "end"
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				c, err := mcp.Connect(ctx, mcp.ClientConfig{Dial: dial})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				synctest.Wait()
+				mu.Lock()
+				defer mu.Unlock()
+				if got := c.Info().Protocol; got != tt.era || conns != tt.conns {
+					t.Errorf("%s after %d connections, want %s after %d", got, conns, tt.era, tt.conns)
+				}
+				if diff := cmp.Diff(tt.sent, sent); diff != "" && tt.sent != nil {
+					t.Errorf("sent (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// disorder has a server answer the second request before the first, as one does that works
+// at both at once.
+func disorder(answer func(int, request) string) func(int, request) string {
+	var held string
+	return func(conn int, r request) string {
+		switch text := answer(conn, r); {
+		case r.Method == "server/discover":
+			held = text
+			return ""
+		case held != "":
+			text += "\n" + held
+			held = ""
+			return text
+		default:
+			return text
+		}
 	}
 }

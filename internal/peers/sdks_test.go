@@ -41,6 +41,7 @@ func (p *peers) testPython(t *testing.T) {
 		t.Run(m.name+" stdio", func(t *testing.T) {
 			m.era, m.stdio = eras["stdio"], []string{python, script, "stdio"}
 			p.call(t, m)
+			p.late(t, m)
 		})
 		m.stdio = nil
 		for how, path := range paths {
@@ -71,6 +72,7 @@ func (p *peers) testTypeScript(t *testing.T) {
 		m := m
 		m.stdio = append(server, "stdio")
 		p.call(t, m)
+		p.late(t, m)
 	})
 	t.Run("2 http", func(t *testing.T) {
 		port := clitest.FreePort(t)
@@ -90,6 +92,7 @@ func (p *peers) testMCPGo(t *testing.T) {
 		m := m
 		m.stdio = []string{rivals, "server", "mcp-go-stdio"}
 		p.call(t, m)
+		p.late(t, m)
 	})
 	t.Run("http", func(t *testing.T) {
 		m.url = serveHTTP(t, rivals, "mcp-go-http")
@@ -151,6 +154,22 @@ func (p *peers) call(t *testing.T, m made) {
 		strings.Repeat("      - {name: echo, arguments: {text: a}}\n", 4)+"  - text: done\n")
 	if o := s.OK(t, "run", "-c", "tenon.yaml", "--model", "script:"+steps, "go"); strings.TrimSpace(o.Out) != "done" {
 		t.Errorf("no answer\n%s", o)
+	}
+}
+
+// late holds that a server which takes long to start is spoken to in its era, although
+// it heard initialize, too, before it could answer anything.
+func (p *peers) late(t *testing.T, m made) {
+	s := p.shell(t)
+	slow := append([]string{"--", "sh", "-c", `sleep 2; exec "$@"`, "sh"}, m.stdio...)
+	o := s.OK(t, append([]string{"tools", "call", "echo", "text=late"}, slow...)...)
+	if strings.TrimSpace(o.Out) != "late" {
+		t.Errorf("no answer\n%s", o)
+	}
+	type status struct{ State, Protocol string }
+	o = s.OK(t, append([]string{"servers", "test", "-o", "json"}, slow...)...)
+	if got := clitest.Decode[status](t, o); got.State != "ready" || got.Protocol != m.era {
+		t.Errorf("%+v, want ready at %s", got, m.era)
 	}
 }
 

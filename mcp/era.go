@@ -1,0 +1,213 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/jsonrpc"
+)
+
+// find asks for the era and opens it. It returns the client that is to be used,
+// or to be closed.
+func find(ctx context.Context, cfg ClientConfig, c *Client, log *steps) (*Client, error) {
+	log.begin(StepDiscover)
+	decided, err := false, error(nil)
+	if c.http != nil {
+		err = c.begin(ctx, Modern)
+	} else {
+		decided, err = c.hail(ctx, log)
+	}
+	var lost *jsonrpc.LostError
+	fresh := false
+	switch {
+	case err == nil, decided:
+		return c, err
+	case ctx.Err() != nil:
+		return c, ctx.Err()
+	case isLegacyAnswer(err):
+	case isAnswer(err), errors.As(err, &lost) && !lost.Sent, tenon.ErrorCode(err) == tenon.CodeAuth, tenon.ErrorCode(err) == tenon.CodeRateLimited,
+		tenon.ErrorCode(err) == tenon.CodeDenied:
+		return c, err // not a matter of the era
+	case errors.As(err, &lost), c.http == nil:
+		fresh = true // it ended, or it may still be busy with what it did not understand
+	}
+	cfg.Logger.Debug("not a modern MCP server; trying initialize", "reason", err.Error())
+	if fresh {
+		_ = c.Close() // spoiled
+		if c, err = dial(ctx, cfg, log); err != nil {
+			return nil, err
+		}
+	}
+	log.begin(StepInitialize)
+	if err = c.begin(ctx, LatestLegacy); isModernAnswer(err) {
+		log.begin(StepDiscover) // it was only slow to start
+		err = c.begin(ctx, Modern)
+	}
+	return c, err
+}
+
+// opening is what a server made of one of the requests that open an era; the zero value
+// is silence.
+type opening struct {
+	info *Info
+	err  error
+}
+
+// hail opens the era over a stream, where silence may be an answer, too: some legacy
+// servers never answer server/discover. But it may as well be that the server is slow
+// to start. So initialize is sent behind server/discover, on the same connection:
+// one that was slow answers both. The error is context.DeadlineExceeded where nothing
+// came, else that of the request that counts; where it is decided, no other try would
+// change it.
+func (c *Client) hail(ctx context.Context, log *steps) (decided bool, err error) {
+	asked, stop := c.patient(ctx)
+	var calls sync.WaitGroup
+	ask := func(request func(context.Context) (*Info, error)) <-chan opening {
+		came := make(chan opening, 1)
+		calls.Go(func() {
+			info, err := request(asked)
+			came <- opening{info, err}
+		})
+		return came
+	}
+	var modern, legacy opening
+	defer func() {
+		// Both have ended before the era is known, so that neither is taken back: what opens
+		// a connection must not be cancelled (2025-11-25, cancellation).
+		stop()
+		calls.Wait()
+		switch {
+		case modern.info != nil:
+			c.info.Store(modern.info)
+		case legacy.info != nil:
+			if err = c.accept(ctx, legacy.info); err == nil {
+				c.info.Store(legacy.info)
+			}
+		}
+	}()
+
+	discovered := ask(c.discover)
+	if modern = within(c.cfg.DiscoverTimeout, discovered); modern != (opening{}) {
+		return false, modern.err
+	}
+	proposed := ask(func(ctx context.Context) (*Info, error) { return c.propose(ctx, LatestLegacy) })
+	end, _ := asked.Deadline()
+	giveUp := time.NewTimer(time.Until(end) * 3 / 4) // the rest is for another try
+	defer giveUp.Stop()
+	select {
+	case modern = <-discovered:
+	case legacy = <-proposed:
+		if isModernAnswer(legacy.err) {
+			modern = <-discovered
+		} else {
+			modern = within(c.cfg.DiscoverTimeout/3, discovered) // it may work at both at once
+		}
+	case <-giveUp.C:
+		return false, context.DeadlineExceeded
+	}
+	switch {
+	case modern.info != nil:
+		return true, nil
+	case isLegacyAnswer(modern.err):
+		log.begin(StepInitialize)
+		if legacy == (opening{}) {
+			legacy = <-proposed
+		}
+		return true, legacy.err
+	case modern.err != nil:
+		return false, modern.err
+	case legacy.err != nil: // perhaps for what it was asked before
+		return false, context.DeadlineExceeded
+	}
+	log.begin(StepInitialize)
+	return true, nil
+}
+
+// within returns what comes in time.
+func within(d time.Duration, came <-chan opening) opening {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case r := <-came:
+		return r
+	case <-t.C:
+		return opening{}
+	}
+}
+
+// begin opens the era of a revision.
+func (c *Client) begin(ctx context.Context, version string) error {
+	var info *Info
+	var err error
+	if version == Modern {
+		info, err = c.discover(ctx)
+	} else {
+		info, err = c.initialize(ctx, version)
+	}
+	if err == nil {
+		c.info.Store(info)
+	}
+	return err
+}
+
+// discover asks for what initialize tells in the legacy era. From then on each request
+// is a modern one, until that is refused.
+func (c *Client) discover(ctx context.Context) (*Info, error) {
+	c.meta = c.modernMeta()
+	if c.http != nil {
+		c.http.SetProtocol(Modern, true)
+	}
+	ctx, cancel := c.patient(ctx)
+	defer cancel()
+	result, err := c.send(ctx, "server/discover", nil, nil, "", nil, nil)
+	if isModernAnswer(err) {
+		result, err = c.send(ctx, "server/discover", nil, nil, "", nil, nil) // it names the very version that was asked for
+	}
+	if err == nil && !supports(result, "supportedVersions", isModern) {
+		err = jsonrpc.Errorf(jsonrpc.CodeInternal, "server/discover names no version that is spoken here")
+	}
+	if err != nil {
+		c.meta = nil
+		if c.http != nil {
+			c.http.SetProtocol("", false)
+		}
+		return nil, err
+	}
+	return describe(Modern, result, jsonrpc.Field(jsonrpc.Field(result, "_meta"), metaServer)), nil
+}
+
+// isAnswer reports whether the server answered, with an error.
+func isAnswer(err error) bool {
+	var rpc *jsonrpc.Error
+	return errors.As(err, &rpc)
+}
+
+// isLegacyAnswer reports whether an error in answer to server/discover is that of a server
+// which speaks the legacy era.
+func isLegacyAnswer(err error) bool {
+	var rpc *jsonrpc.Error
+	return errors.As(err, &rpc) &&
+		(!isModernError(rpc) || rpc.Code == codeUnsupportedVersion && supports(rpc.Data, "supported", IsLegacy))
+}
+
+// isModernAnswer reports whether an error says that the server speaks the modern era.
+func isModernAnswer(err error) bool {
+	var rpc *jsonrpc.Error
+	return errors.As(err, &rpc) && rpc.Code == codeUnsupportedVersion && supports(rpc.Data, "supported", isModern)
+}
+
+func isModern(version string) bool { return version == Modern }
+
+// supports reports whether a list of versions holds one that is wanted.
+func supports(object []byte, key string, wanted func(string) bool) bool {
+	found := false
+	jsonrpc.Elements(jsonrpc.Field(object, key), func(v []byte) bool {
+		s, _ := jsonrpc.String(v)
+		found = found || wanted(s)
+		return true
+	})
+	return found
+}
