@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 
 	"github.com/tenonhq/tenon"
@@ -97,10 +98,11 @@ func (h *Host) StartToolCall(ctx context.Context, c ToolCall) (tenon.Run, error)
 
 // FollowCall follows a call that StartCall began, from the event after the given
 // one, and returns its result. Watch is given every event, the live ones too; it
-// must not block for long. When ctx ends, so does the call.
+// must not block for long. When ctx ends, so does the call, unless the cause is
+// [tenon.ErrClosing]: it goes on then.
 func (h *Host) FollowCall(ctx context.Context, run string, after uint64, watch func(tenon.Event)) (*tenon.Result, error) {
 	result, err := CallResult(ctx, run, h.engine.Events(ctx, run, after), watch)
-	if err != nil && ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil && !errors.Is(context.Cause(ctx), tenon.ErrClosing) {
 		// The caller gave up: so does the call. The server is told.
 		_ = h.engine.Cancel(context.WithoutCancel(ctx), run, "the caller gave up")
 	}

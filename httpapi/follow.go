@@ -14,8 +14,9 @@ import (
 
 // ErrStopping as the cause of a request's end says that this process is about to end.
 // The run that a client waits for goes on then; where the client goes away by itself
-// the run is cancelled.
-var ErrStopping error = tenon.Errorf(tenon.CodeCancelled, "tenon is stopping; what was begun goes on when it is there again")
+// the run is cancelled. It is a [tenon.ErrClosing].
+var ErrStopping error = &tenon.Error{Code: tenon.CodeCancelled, Err: tenon.ErrClosing,
+	Message: "tenon is stopping; what was begun goes on when it is there again"}
 
 // followed is what a run that a client waited for came to, or what it waits for.
 type followed struct {

@@ -217,8 +217,11 @@ func (c *call) handle() {
 
 // fail answers with an error, in the form of the route's API.
 func (c *call) fail(err error) {
+	if c.ctx().Err() != nil && tenon.ErrorCode(err) == tenon.CodeCancelled && errors.Is(context.Cause(c.ctx()), ErrStopping) {
+		err = ErrStopping // whatever was waited for
+	}
 	p, known := problem(err)
-	if c.req.Context().Err() != nil && p.Status != http.StatusRequestTimeout && !errors.Is(err, ErrStopping) { // whose reading has ended, and not the client
+	if c.ctx().Err() != nil && p.Status != http.StatusRequestTimeout && !errors.Is(context.Cause(c.ctx()), ErrStopping) { // whose reading has ended, and not the client
 		return // nobody reads it
 	}
 	if !known {
