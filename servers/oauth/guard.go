@@ -108,7 +108,7 @@ func newGuard(server *url.URL, named []string, peer func() netip.Addr) *guard {
 		}
 		// The proxy dials, so that only what stands in the URL can be checked.
 		if ip, err := netip.ParseAddr(r.URL.Hostname()); err == nil {
-			if err := g.allow(r.URL.Host, ip); err != nil {
+			if err := g.allow(hostPort(r.URL), ip); err != nil {
 				return nil, err
 			}
 		}

@@ -119,7 +119,8 @@ func token() string {
 // credentials asks for a token in the client's own name (OAuth 2.1, section
 // 4.2; RFC 7523, section 2.1). Who calls it has the lock.
 func (s *Source) credentials(ctx context.Context, t saved, as *authServer, want []string) error {
-	if !s.mayAsk() {
+	// One that has expired is no token that the server refused, and nobody is asked.
+	if t.isFresh(s.now()) && !s.mayAsk() {
 		return tenon.Errorf(tenon.CodeAuth, "the server still refuses after %d tokens (scope %s)", maxSigns, quote(join(want)))
 	}
 	grant, err := s.machine(ctx, as)
@@ -154,11 +155,14 @@ func (s *Source) Login(ctx context.Context, network http.RoundTripper, by Signer
 	if err != nil {
 		return "", err
 	}
-	t, unlock, err := s.lock(ctx)
+	t, unlock, unreadable, err := s.anew(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
+	if unreadable != nil {
+		s.log.Info("what was kept of a sign-in cannot be read, and is replaced", "server", s.cfg.Server, "error", unreadable.Error())
+	}
 	if s.cfg.ClientID != "" {
 		t.Issuer = "" // a person who signs in anew has seen where
 	}
@@ -210,15 +214,16 @@ func (s *Source) Redirect(ctx context.Context) string {
 	return t.Client.Redirect
 }
 
-// Logout forgets the sign-in. Where the authorization server can be told it is;
-// the second result says why it was not. Had says whether there was one.
+// Logout forgets the sign-in, also one that cannot be read any more. Where the
+// authorization server can be told it is; the second result says why it was not. Had
+// says whether there was one.
 func (s *Source) Logout(ctx context.Context) (had bool, untold, err error) {
-	t, unlock, err := s.lock(ctx)
+	t, unlock, untold, err := s.anew(ctx)
 	if err != nil {
 		return false, nil, err
 	}
 	defer unlock()
-	had = t.Access != "" || t.Refresh != ""
+	had = t.Access != "" || t.Refresh != "" || untold != nil
 	if t.Revocation != "" {
 		for kind, value := range map[string]string{"refresh_token": t.Refresh, "access_token": t.Access} {
 			if value == "" {

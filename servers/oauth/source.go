@@ -196,24 +196,35 @@ func isStepUp(resp *http.Response) bool {
 // lock takes the right to change the state, of this process and of the others
 // that share the vault, and reads what they made of it.
 func (s *Source) lock(ctx context.Context) (t saved, unlock func(), err error) {
+	t, unlock, unreadable, err := s.anew(ctx)
+	if err == nil && unreadable != nil {
+		unlock()
+		return saved{}, nil, unreadable
+	}
+	return t, unlock, err
+}
+
+// anew is lock for what a person does: what is kept and cannot be read, as its key has
+// changed, keeps nobody from signing in or out. Unreadable says so, and there is nothing
+// then.
+func (s *Source) anew(ctx context.Context) (t saved, unlock func(), unreadable, err error) {
 	select {
 	case s.slot <- struct{}{}:
 	case <-ctx.Done():
-		return saved{}, nil, ctx.Err()
+		return saved{}, nil, nil, ctx.Err()
 	}
 	free := func() {}
 	if s.cfg.Vault != nil {
 		if free, err = s.cfg.Vault.lock(ctx, s.key()); err != nil {
 			<-s.slot
-			return saved{}, nil, err
+			return saved{}, nil, nil, err
 		}
 	}
 	unlock = func() { free(); <-s.slot }
-	if t, err = s.load(ctx); err != nil {
-		unlock()
-		return saved{}, nil, err
+	if t, unreadable = s.load(ctx); unreadable != nil {
+		t = saved{}
 	}
-	return t, unlock, nil
+	return t, unlock, unreadable, nil
 }
 
 // load reads what is kept.

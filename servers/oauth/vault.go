@@ -192,8 +192,7 @@ func (v *Vault) readKey(where string, create bool) ([]byte, error) {
 			return nil, tenon.Errorf(tenon.CodeAuth, "the key of the kept sign-in lies in the system's keyring, which cannot be reached here; log out and sign in again")
 		}
 		if text, err = v.ring.Get(keyService, keyUser); err == nil && text == "" && create {
-			text = hex.EncodeToString(fresh)
-			err = v.ring.Set(keyService, keyUser, text)
+			text, err = v.makeRingKey(hex.EncodeToString(fresh))
 		}
 		if err != nil {
 			return nil, tenon.Errorf(tenon.CodeAuth, "the key of the kept sign-in lies in the system's keyring, which cannot be used: %w", err)
@@ -217,6 +216,31 @@ func (v *Vault) readKey(where string, create bool) ([]byte, error) {
 		return nil, tenon.Errorf(tenon.CodeAuth, "the key of the kept sign-in is gone or damaged; log out and sign in again")
 	}
 	return k, nil
+}
+
+// ringPatience is how long another process may take to make the key. The keyring may ask a
+// person first.
+const ringPatience = time.Minute
+
+// makeRingKey keeps a key in the keyring unless another process has done so in the
+// meantime, and returns the one that counts.
+func (v *Vault) makeRingKey(fresh string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), ringPatience)
+	defer cancel()
+	folder, err := os.Open(v.dir) // a file more would be there for good
+	if err != nil {
+		return "", err
+	}
+	unlock, err := await(ctx, folder)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	text, err := v.ring.Get(keyService, keyUser)
+	if err != nil || text != "" {
+		return text, err
+	}
+	return fresh, v.ring.Set(keyService, keyUser, fresh)
 }
 
 func seal(key []byte) (cipher.AEAD, error) {
@@ -309,11 +333,19 @@ func (v *Vault) lock(ctx context.Context, key string) (unlock func(), err error)
 	if err != nil {
 		return nil, tenon.Errorf(tenon.CodeStore, "the kept sign-in cannot be locked: %w", err)
 	}
+	if unlock, err = await(ctx, f); err != nil && ctx.Err() == nil {
+		err = tenon.Errorf(tenon.CodeStore, "the kept sign-in cannot be locked: %w", err)
+	}
+	return unlock, err
+}
+
+// await takes the lock of a file or folder, which it closes where that fails.
+func await(ctx context.Context, f *os.File) (unlock func(), err error) {
 	for {
 		ok, err := tryLock(f)
 		if err != nil {
 			_ = f.Close()
-			return nil, tenon.Errorf(tenon.CodeStore, "the kept sign-in cannot be locked: %w", err)
+			return nil, err
 		}
 		if ok {
 			return func() { _ = f.Close() }, nil // which frees it

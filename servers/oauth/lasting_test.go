@@ -1,0 +1,148 @@
+package oauth
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/authserver"
+)
+
+// TestClientCredentialsThatLiveShortly holds that a client whose tokens end every minute gets
+// a new one as often as it needs one: nobody is asked for them. A server that refuses the
+// tokens that it was just given still does not make it ask for ever.
+func TestClientCredentialsThatLiveShortly(t *testing.T) {
+	now := time.Now()
+	s := start(t, func(s *authserver.Server) { s.ExpiresIn = 60 })
+	_, rt := source(t, s, func(c *Config) {
+		c.Grant, c.ClientID, c.ClientSecret = GrantClientCredentials, "me", tenon.NewSecret("secret-of-me")
+		c.Now = func() time.Time { return now }
+	})
+	for n := range 10 {
+		if status, err := request(t, rt, s.URL); err != nil || status != 200 {
+			t.Fatalf("request %d: HTTP %d, %v", n+1, status, err)
+		}
+		now = now.Add(time.Minute)
+	}
+	s.AlwaysStep, s.Demand = true, "more"
+	before := len(s.Forms())
+	for range 3 {
+		_, _ = request(t, rt, s.URL)
+	}
+	if n := len(s.Forms()) - before; n > maxSigns+1 {
+		t.Errorf("%d tokens were asked for, and each was refused", n)
+	}
+}
+
+// TestKeyThatChanged holds that who cannot decrypt what is kept can do as the message says: log
+// out, and sign in again.
+func TestKeyThatChanged(t *testing.T) {
+	s := start(t, nil)
+	direct := &http.Transport{DisableKeepAlives: true}
+	dir := t.TempDir()
+	first := &ring{m: map[string]string{}}
+	src, _ := source(t, s, func(c *Config) { c.Vault = NewVault(dir, first) })
+	if _, err := src.Login(t.Context(), direct, &person{}); err != nil {
+		t.Fatal(err)
+	}
+	second := &ring{m: map[string]string{}} // of another machine, or of a keyring that was reset
+	second.m[keyService+keyUser] = strings.Repeat("ab", 32)
+	config := func(c *Config) { c.Vault = NewVault(dir, second) }
+	src, rt := source(t, s, config)
+	if _, err := request(t, rt, s.URL); tenon.ErrorCode(err) != tenon.CodeAuth || !strings.Contains(err.Error(), "log out and sign in again") {
+		t.Fatalf("a request: %v", err)
+	}
+	had, untold, err := src.Logout(t.Context())
+	if err != nil || !had || untold == nil {
+		t.Fatalf("logout: %t, %v, %v", had, untold, err)
+	}
+	src, rt = source(t, s, config)
+	if _, err := src.Login(t.Context(), direct, &person{}); err != nil {
+		t.Fatalf("login: %v", err)
+	}
+	if status, err := request(t, rt, s.URL); err != nil || status != 200 {
+		t.Errorf("HTTP %d, %v", status, err)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) == 0 {
+		t.Error(files, err)
+	}
+}
+
+// slowRing is a keyring whose first readers all see that it is empty.
+type slowRing struct {
+	mu      sync.Mutex
+	value   string
+	readers int
+	all     chan struct{}
+}
+
+func (r *slowRing) Get(string, string) (string, error) {
+	r.mu.Lock()
+	value := r.value
+	if r.readers--; r.readers == 0 {
+		close(r.all)
+	}
+	wait := r.readers >= 0
+	r.mu.Unlock()
+	if wait {
+		select {
+		case <-r.all:
+		case <-time.After(100 * time.Millisecond): // the others are kept from looking
+		}
+	}
+	return value, nil
+}
+
+func (r *slowRing) Set(_, _, value string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.value = value
+	return nil
+}
+
+// TestOneKey holds that of two processes that need the key of the vault for the first time one
+// makes it, in a keyring as in a file.
+func TestOneKey(t *testing.T) {
+	dir := t.TempDir()
+	r := &slowRing{readers: 2, all: make(chan struct{})}
+	var wg sync.WaitGroup
+	var sealed [2][]byte
+	for i := range sealed {
+		wg.Go(func() {
+			var err error
+			if sealed[i], err = NewVault(dir, r).Seal([]byte("text"), "place"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for i, b := range sealed {
+		if text, err := NewVault(dir, r).Open(b, "place"); err != nil || string(text) != "text" {
+			t.Errorf("what process %d encrypted: %q, %v", i, text, err)
+		}
+	}
+}
+
+// TestGuardBehindProxy holds that what the configuration names is let through behind a proxy
+// as it is without one.
+func TestGuardBehindProxy(t *testing.T) {
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	defer proxy.Close()
+	server, _ := url.Parse("http://10.1.2.3/mcp")
+	g := newGuard(server, []string{"http://10.1.2.3"}, func() netip.Addr { return netip.Addr{} })
+	g.proxy = func(*http.Request) (*url.URL, error) { return url.Parse(proxy.URL) }
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://10.1.2.3/.well-known/x", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, _, _, err := g.do(req); err != nil || status != http.StatusNoContent {
+		t.Errorf("HTTP %d, %v", status, err)
+	}
+}
