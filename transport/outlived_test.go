@@ -69,14 +69,14 @@ func TestPR3_Daemon(t *testing.T) {
 	t.Run("close", func(t *testing.T) {
 		s := dial(t, "leaves a daemon", StdioConfig{})
 		daemon(t, s)
-		in(t, 10*time.Second, "Close", func() { _ = s.Close() })
+		in(t, 40*time.Second, "Close", func() { _ = s.Close() })
 	})
 	t.Run("recv_and_close", func(t *testing.T) {
 		s := dial(t, "leaves a daemon", StdioConfig{})
 		daemon(t, s)
 		got := make(chan error, 1)
 		go func() { _, err := s.Recv(ctx); got <- err }()
-		in(t, 10*time.Second, "Close", func() { _ = s.Close(); <-got })
+		in(t, 40*time.Second, "Close", func() { _ = s.Close(); <-got })
 	})
 	t.Run("exit", func(t *testing.T) {
 		s := dial(t, "leaves a daemon and exits", StdioConfig{})
@@ -84,7 +84,7 @@ func TestPR3_Daemon(t *testing.T) {
 		_ = s.stdin.Close()
 		<-s.Exited()
 		time.Sleep(tailTime + 50*time.Millisecond) // a reader that is late misses nothing
-		in(t, 10*time.Second, "Recv", func() {
+		in(t, 40*time.Second, "Recv", func() {
 			if b, err := s.Recv(ctx); err != nil || len(b) != 50<<10 {
 				t.Error(len(b), err)
 			}
@@ -93,6 +93,6 @@ func TestPR3_Daemon(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		in(t, 10*time.Second, "Close", func() { _ = s.Close() })
+		in(t, 40*time.Second, "Close", func() { _ = s.Close() })
 	})
 }

@@ -193,13 +193,9 @@ func TestStdio(t *testing.T) {
 			t.Fatalf("no grandchild: %s", b)
 		}
 		_ = s.Close()
-		for range 200 {
-			if !alive(pid) {
-				return
-			}
-			time.Sleep(10 * time.Millisecond)
+		if !ends(pid) {
+			t.Fatal("the grandchild lives")
 		}
-		t.Fatal("the grandchild lives")
 	})
 }
 
@@ -231,13 +227,7 @@ func TestPR3_Killed(t *testing.T) {
 	_ = host.Process.Kill()
 	_ = host.Wait()
 	for _, pid := range pids {
-		for range 300 {
-			if !alive(pid) {
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		if alive(pid) {
+		if !ends(pid) {
 			t.Errorf("process %d is left", pid)
 		}
 	}
@@ -263,6 +253,17 @@ func TestReaper(t *testing.T) {
 			t.Fatal(string(b), err)
 		}
 	})
+}
+
+// ends waits for the end of a process; one that is left is there for a minute.
+func ends(pid int) bool {
+	for range 3000 {
+		if !alive(pid) {
+			return true
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return false
 }
 
 func alive(pid int) bool {

@@ -25,7 +25,7 @@ func socket(t *testing.T, play func(ctx context.Context, c *websocket.Conn)) str
 			return
 		}
 		defer c.CloseNow()
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		play(ctx, c)
 	})
@@ -119,19 +119,25 @@ func TestWebSocketEnd(t *testing.T) {
 		})
 	}
 	t.Run("silent_peer", func(t *testing.T) {
-		done := make(chan struct{})
-		w := dialSocket(t, WebSocketConfig{URL: socket(t, func(context.Context, *websocket.Conn) { <-done })})
-		recv := make(chan error, 1)
-		go func() { _, err := w.Recv(context.Background()); recv <- err }()
-		begun := time.Now()
-		_ = w.Close()
-		if took := time.Since(begun); took > goodbye+time.Second {
+		// The library would wait five seconds. What other programs make it wait for does
+		// not come every time.
+		var took []time.Duration
+		for len(took) == 0 || len(took) < 4 && took[len(took)-1] > goodbye+time.Second {
+			done := make(chan struct{})
+			w := dialSocket(t, WebSocketConfig{URL: socket(t, func(context.Context, *websocket.Conn) { <-done })})
+			recv := make(chan error, 1)
+			go func() { _, err := w.Recv(context.Background()); recv <- err }()
+			begun := time.Now()
+			_ = w.Close()
+			took = append(took, time.Since(begun))
+			if err := <-recv; !errors.Is(err, io.EOF) {
+				t.Error(err)
+			}
+			close(done)
+		}
+		if len(took) == 4 {
 			t.Errorf("close took %s", took)
 		}
-		if err := <-recv; !errors.Is(err, io.EOF) {
-			t.Error(err)
-		}
-		close(done)
 	})
 	t.Run("no_pong", func(t *testing.T) {
 		done := make(chan struct{})
