@@ -159,14 +159,14 @@ func (s *Shell) WriteFile(t *testing.T, name, content string) string {
 	return file
 }
 
-// NoProcess fails where a process of the shell is still there five seconds
+// NoProcess fails where a process of the shell is still there half a minute
 // after the last command: closing a host ends its servers and whatever they
 // started, and a killed host takes them with it. It reads /proc, and checks
 // nothing where there is none.
 func (s *Shell) NoProcess(t *testing.T) {
 	t.Helper()
 	var left []string
-	for range 50 {
+	for range 300 {
 		left = nil
 		files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is a good one, no other error can be
 		for _, f := range files {

@@ -16,10 +16,10 @@ func (p *peers) testChaos(t *testing.T) {
 	s := p.shell(t, "PEER_KEY=sk-not-a-key")
 	key := m{"env": "PEER_KEY"}
 	s.config(t, m{"models": m{
-		"messages":  m{"provider": "anthropic", "model": "a", "base_url": address, "api_key": key, "timeout": "5s"},
-		"chat":      m{"provider": "openai-compatible", "model": "c", "base_url": address + "/v1", "api_key": key, "timeout": "5s"},
-		"responses": m{"provider": "openai-compatible", "api": "responses", "model": "r", "base_url": address + "/v1", "api_key": key, "timeout": "5s"},
-		"gemini":    m{"provider": "gemini", "model": "g", "base_url": address, "api_key": key, "timeout": "5s"},
+		"messages":  m{"provider": "anthropic", "model": "a", "base_url": address, "api_key": key, "timeout": "20s"},
+		"chat":      m{"provider": "openai-compatible", "model": "c", "base_url": address + "/v1", "api_key": key, "timeout": "20s"},
+		"responses": m{"provider": "openai-compatible", "api": "responses", "model": "r", "base_url": address + "/v1", "api_key": key, "timeout": "20s"},
+		"gemini":    m{"provider": "gemini", "model": "g", "base_url": address, "api_key": key, "timeout": "20s"},
 	}})
 	whole, failed := 0, map[string]int{}
 	for _, model := range []string{"messages", "chat", "responses", "gemini"} {

@@ -29,7 +29,7 @@ func (p *peers) testSupergateway(t *testing.T) {
 	}
 	// It loses the answers to what a server asks (it takes our ids for numbers), so
 	// a call that asks ends by its own limit of time.
-	s.config(t, map[string]any{"servers": map[string]any{"gateway": map[string]any{"url": server[1], "request_timeout": "2s"}}})
+	s.config(t, map[string]any{"servers": map[string]any{"gateway": map[string]any{"url": server[1], "request_timeout": "5s"}}})
 	if o := s.Run(t, "tools", "call", "-c", "tenon.yaml", "trigger-elicitation-request"); o.Status != 5 || !strings.Contains(o.ErrOut, "timed out") {
 		t.Errorf("want the call to give up\n%s", o)
 	}

@@ -23,6 +23,7 @@ import (
 // the wire: aimock's own journal has them in one common form.
 type proxy struct {
 	*httptest.Server
+	under    sync.WaitGroup // requests that are under way
 	mu       sync.Mutex
 	requests []request
 }
@@ -47,6 +48,8 @@ func record(t *testing.T, target string) *proxy {
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(u) },
 	}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.under.Add(1)
+		defer p.under.Done()
 		b, err := io.ReadAll(r.Body)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
@@ -78,8 +81,10 @@ func (w *statusWriter) WriteHeader(status int) {
 // Unwrap lets the proxy flush (http.ResponseController).
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// take returns the requests since it was last called.
+// take returns the requests since it was last called. Who asked has ended, and may have
+// had enough before the answer's last byte: that is waited for.
 func (p *proxy) take() []request {
+	p.under.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	list := p.requests
@@ -103,7 +108,7 @@ func (p *peers) aimock(t *testing.T, fixtures any, more ...string) string {
 	args := []string{p.bin(t, "@copilotkit", "aimock", "dist", "cli.js"), "-h", "127.0.0.1", "-p", "0", "--chunk-size", "7", "--validate-on-load", "--strict", "-f", file}
 	log := background(t, strict, append(append([]string{p.node}, args...), more...)...)
 	listening := regexp.MustCompile(`listening on (http://[0-9.:]+)`)
-	for range 1200 { // a minute: others work beside
+	for range 1800 { // a minute and a half: others work beside
 		if m := listening.FindStringSubmatch(log()); m != nil {
 			return m[1]
 		}

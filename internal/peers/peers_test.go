@@ -120,7 +120,7 @@ func background(t *testing.T, env []string, command ...string) func() string {
 // answers waits until something answers HTTP there.
 func answers(t *testing.T, url string) {
 	t.Helper()
-	for range 1200 { // a minute: others work beside
+	for range 1800 { // a minute and a half: others work beside
 		r, err := http.Get(url)
 		if err == nil {
 			r.Body.Close()
