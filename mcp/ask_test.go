@@ -61,6 +61,8 @@ func asking(t *testing.T, cfg mcp.ServerConfig) *mcp.Server {
 
 // overBoth runs a test over a stream and over HTTP.
 func overBoth(t *testing.T, s *mcp.Server, cfg mcp.ClientConfig, test func(t *testing.T, c *mcp.Client)) {
+	enough, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	t.Run("stream", func(t *testing.T) {
 		p, r, w := newPipe()
 		ctx, cancel := context.WithCancel(context.Background())
@@ -75,7 +77,7 @@ func overBoth(t *testing.T, s *mcp.Server, cfg mcp.ClientConfig, test func(t *te
 		t.Cleanup(cancel)
 		cfg := cfg
 		cfg.Dial = func(context.Context) (mcp.Stream, error) { return p, nil }
-		test(t, connect(t, cfg))
+		test(t, connectIn(enough, t, cfg))
 	})
 	t.Run("http", func(t *testing.T) {
 		web := httptest.NewServer(s.HTTP(mcp.HTTPConfig{}))
@@ -84,7 +86,7 @@ func overBoth(t *testing.T, s *mcp.Server, cfg mcp.ClientConfig, test func(t *te
 		cfg.Dial = func(context.Context) (mcp.Stream, error) {
 			return transport.DialHTTP(transport.HTTPConfig{URL: web.URL, IdleTimeout: cfg.RequestTimeout * 3 / 5})
 		}
-		test(t, connect(t, cfg))
+		test(t, connectIn(enough, t, cfg))
 	})
 }
 

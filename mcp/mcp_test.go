@@ -107,11 +107,15 @@ func legacy(call func(r request, send func(string)) bool) func(int, string, func
 
 func connect(t *testing.T, cfg mcp.ClientConfig) *mcp.Client {
 	t.Helper()
+	return connectIn(t.Context(), t, cfg)
+}
+
+// connectIn connects within the time that a context has, whatever that of one request is.
+func connectIn(ctx context.Context, t *testing.T, cfg mcp.ClientConfig) *mcp.Client {
+	t.Helper()
 	if cfg.DiscoverTimeout == 0 {
 		cfg.DiscoverTimeout = 100 * time.Millisecond
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // connecting has a time of its own
-	defer cancel()
 	c, err := mcp.Connect(ctx, cfg)
 	if err != nil {
 		t.Fatal(err)
