@@ -60,13 +60,27 @@ type suffered struct {
 	Alive  string        // what an honest call of another server said
 }
 
-// victim starts the process.
+// victim starts the process, and again where it took longer than it may: what a bomb
+// holds up is held up every time, what other programs do is not.
 func victim(t *testing.T, kind, bomb string) {
+	var longer []time.Duration
+	for len(longer) < 4 {
+		took, ok := explode(t, kind, bomb)
+		if !ok || took <= time.Second {
+			return
+		}
+		longer = append(longer, took)
+	}
+	t.Errorf("%s over %s: %v longer than the limits", bomb, kind, longer)
+}
+
+// explode starts the process once and returns how much longer than the limits it took.
+func explode(t *testing.T, kind, bomb string) (longer time.Duration, ok bool) {
 	arg := ""
 	if kind != "stdio" {
 		arg = listening(t, "--"+kind, "127.0.0.1:0", "--fault", bomb+"@list")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0], kind, bomb, arg)
 	cmd.Env = append(os.Environ(), role+"=victim")
@@ -79,13 +93,10 @@ func victim(t *testing.T, kind, bomb string) {
 	}
 	if err != nil {
 		t.Errorf("%s over %s: %v\n%.2000s", bomb, kind, err, said.String())
-		return
+		return 0, false
 	}
 	if s.Peak > bombMemory {
 		t.Errorf("%s over %s: %d MiB", bomb, kind, s.Peak>>20)
-	}
-	if s.Longer > time.Second {
-		t.Errorf("%s over %s: %v longer than the limits", bomb, kind, s.Longer)
 	}
 	if s.Alive != "3" {
 		t.Errorf("%s over %s: the server beside it says %q", bomb, kind, s.Alive)
@@ -96,6 +107,7 @@ func victim(t *testing.T, kind, bomb string) {
 		}
 	}
 	t.Logf("%-14s %-8s %3d MiB  list: %.90s", bomb, kind, s.Peak>>20, s.List)
+	return s.Longer, true
 }
 
 // playVictim is the process: it lists the tools of a server and calls one.

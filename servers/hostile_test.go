@@ -101,33 +101,16 @@ func hostile(t *testing.T, kind, fault string) {
 	var wg sync.WaitGroup
 	for _, op := range operations {
 		wg.Go(func() {
-			at := fault + "@" + op.moment
-			cfg := process("--stdio", "--fault", at)
-			if kind != "stdio" {
-				url, stop := hostileServer(t, kind, at)
-				defer stop()
-				cfg = Config{URL: url, Transport: map[string]string{"sse": TransportSSE, "jsonrpc": TransportJSONRPC}[kind]}
-			}
-			cfg.Timeout, cfg.RequestTimeout, cfg.SSEReadTimeout = hostileConnect, hostileRequest, 5*time.Second
-			s := New("t", cfg, Options{})
-			if op.name != "connect" {
-				if c, err := s.connect(context.Background(), ""); err == nil { // the fault may be met here
-					c.users.Done()
+			// What a fault holds up is held up every time, what other programs do is not.
+			var late []string
+			for len(late) < 4 {
+				now := suffer(t, kind, fault, op.name, op.moment, op.limit, op.do)
+				if now == "" {
+					return
 				}
+				late = append(late, now)
 			}
-			begun := time.Now()
-			err := op.do(s)
-			if took := time.Since(begun); took > op.limit+hostileSlack {
-				t.Errorf("%s: back after %s, want %s", op.name, took.Round(time.Millisecond), op.limit)
-			}
-			if err != nil {
-				told(t, op.name, err)
-			}
-			begun = time.Now()
-			_ = s.Close()
-			if took := time.Since(begun); took > hostileClose+hostileSlack {
-				t.Errorf("%s: close took %s", op.name, took.Round(time.Millisecond))
-			}
+			t.Errorf("%s: %s", op.name, strings.Join(late, "; "))
 		})
 		if heavy.MatchString(fault) {
 			wg.Wait() // the memory is to be that of one server
@@ -137,12 +120,48 @@ func hostile(t *testing.T, kind, fault string) {
 	if peak := resident(t, "VmHWM"); peak-before > hostileMemory {
 		t.Errorf("%d MiB more than before", (peak-before)>>20)
 	}
-	if err := goleak.Find(leaks); err != nil {
+	err, left := goleak.Find(leaks), children(t)
+	for end := time.Now().Add(30 * time.Second); (err != nil || len(left) > 0) && time.Now().Before(end); {
+		err, left = goleak.Find(leaks), children(t)
+	}
+	if err != nil {
 		t.Errorf("goroutines are left: %v", err)
 	}
-	if left := children(t); len(left) > 0 {
+	if len(left) > 0 {
 		t.Errorf("processes are left: %v", left)
 	}
+}
+
+// suffer does one thing with one fault, and returns what took longer than it may.
+func suffer(t *testing.T, kind, fault, op, moment string, limit time.Duration, do func(*Server) error) (late string) {
+	at := fault + "@" + moment
+	cfg := process("--stdio", "--fault", at)
+	if kind != "stdio" {
+		url, stop := hostileServer(t, kind, at)
+		defer stop()
+		cfg = Config{URL: url, Transport: map[string]string{"sse": TransportSSE, "jsonrpc": TransportJSONRPC}[kind]}
+	}
+	cfg.Timeout, cfg.RequestTimeout, cfg.SSEReadTimeout = hostileConnect, hostileRequest, 5*time.Second
+	s := New("t", cfg, Options{})
+	if op != "connect" {
+		if c, err := s.connect(context.Background(), ""); err == nil { // the fault may be met here
+			c.users.Done()
+		}
+	}
+	begun := time.Now()
+	err := do(s)
+	if took := time.Since(begun); took > limit+hostileSlack {
+		late = fmt.Sprintf("back after %s, want %s", took.Round(time.Millisecond), limit)
+	}
+	if err != nil {
+		told(t, op, err)
+	}
+	begun = time.Now()
+	_ = s.Close()
+	if took := time.Since(begun); took > hostileClose+hostileSlack {
+		late += fmt.Sprintf(" close took %s", took.Round(time.Millisecond))
+	}
+	return late
 }
 
 // told checks what a person is told.

@@ -20,7 +20,7 @@ import (
 // until waits for a state.
 func until(t *testing.T, s *Server, want State) Status {
 	t.Helper()
-	for range 600 {
+	for range 12_000 { // a minute
 		if st := s.Status(); st.State == want {
 			return st
 		}

@@ -140,14 +140,13 @@ func TestW9_Crash(t *testing.T) {
 	if err := <-slow; tenon.ErrorCode(err) != tenon.CodeUnknown || err.Error() != "the call of tool 'slow' broke off: "+gone {
 		t.Error(err)
 	}
-	for range 200 {
-		if s.Status().State == StateBackoff {
-			break
-		}
+	st := s.Status()
+	for end := time.Now().Add(30 * time.Second); st.State == StateReady && st.Starts == 1 && time.Now().Before(end); st = s.Status() {
 		time.Sleep(time.Millisecond)
 	}
-	if st := states(t, s, StateBackoff, 1); st.Error == nil || st.Error.Message != gone {
-		t.Error(st.Error)
+	// Who is held up here for a second finds a server that was started again by itself.
+	if st.Starts == 1 && st.State != StateStarting && (st.State != StateBackoff || st.Error == nil || st.Error.Message != gone) {
+		t.Errorf("%s: %v", st.State, st.Error)
 	}
 	if got := text(t, s, "add", `{"a":2,"b":3}`); got != "5" {
 		t.Error(got)
@@ -269,18 +268,21 @@ func TestPR5_Environment(t *testing.T) {
 // TestCalls holds what a server sees of calls that overlap, wait and end.
 func TestCalls(t *testing.T) {
 	no := false
-	for name, parallel := range map[string]*bool{"parallel": nil, "one at a time": &no} {
+	for name, tt := range map[string]struct {
+		parallel *bool
+		ms       string
+	}{"parallel": {nil, "2000"}, "one at a time": {&no, "200"}} {
 		t.Run(name, func(t *testing.T) {
 			stats := filepath.Join(t.TempDir(), "stats.json")
 			cfg := process("--stats", stats)
-			cfg.Parallel = parallel
+			cfg.Parallel = tt.parallel
 			s := started(t, cfg, Options{})
 			var wg sync.WaitGroup
 			for range 3 {
-				wg.Go(func() { text(t, s, "slow", `{"ms":400,"steps":1}`) })
+				wg.Go(func() { text(t, s, "slow", `{"ms":`+tt.ms+`,"steps":1}`) })
 			}
 			wg.Wait()
-			if n := readStats(t, stats).MaxInFlight; (n == 1) != (parallel != nil) {
+			if n := readStats(t, stats).MaxInFlight; (n == 1) != (tt.parallel != nil) {
 				t.Errorf("%d calls at a time", n)
 			}
 		})
@@ -334,7 +336,7 @@ func TestListChanged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range 200 { // the subscription of the modern era is opened behind the connect
+			for range 6000 { // the subscription of the modern era is opened behind the connect
 				if era == "legacy" || slices.Contains(readStats(t, stats).Methods, "subscriptions/listen") {
 					break
 				}
