@@ -71,11 +71,21 @@ func (e *Expression) Uses() []Use { return e.uses }
 // Value evaluates the expression over variables whose values are as [DecodeValue]
 // makes them. The error has code invalid.
 func (e *Expression) Value(vars map[string]any) (json.RawMessage, error) {
+	return e.value(vars, false)
+}
+
+// Typed is [Expression.Value] for what is read again: a double is written as a fraction
+// also where it is whole, 5.0, and so is a double for [DecodeValue].
+func (e *Expression) Typed(vars map[string]any) (json.RawMessage, error) {
+	return e.value(vars, true)
+}
+
+func (e *Expression) value(vars map[string]any, typed bool) (json.RawMessage, error) {
 	v, _, err := e.program.Eval(vars)
 	if err != nil {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "'%s' has no value: %w", e.text, err)
 	}
-	s, err := encodeValue(v)
+	s, err := encodeValue(v, typed)
 	if err != nil {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "'%s' cannot be written as JSON: %w", e.text, err)
 	}

@@ -3,7 +3,9 @@ package policy
 import (
 	"encoding/base64"
 	"encoding/json"
+	"math"
 	"net/url"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -72,7 +74,7 @@ func newTemplates(variables ...string) (*Templates, error) {
 		text("base64", func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }),
 		cel.Function("json", cel.Overload("json_any", []*cel.Type{cel.DynType}, cel.StringType,
 			cel.UnaryBinding(func(v ref.Val) ref.Val {
-				b, err := encodeValue(v)
+				b, err := encodeValue(v, false)
 				if err != nil {
 					return types.NewErr("json: %v", err)
 				}
@@ -273,11 +275,11 @@ func (p *piece) put(v ref.Val, how Escape) (string, error) {
 		if isText && json.Valid([]byte(s)) && strings.HasPrefix(p.source, "json(") {
 			return s, nil
 		}
-		return encodeValue(v)
+		return encodeValue(v, false)
 	}
 	if !isText {
 		var err error
-		if s, err = encodeValue(v); err != nil {
+		if s, err = encodeValue(v, false); err != nil {
 			return "", err
 		}
 	}
@@ -292,8 +294,8 @@ func (p *piece) put(v ref.Val, how Escape) (string, error) {
 }
 
 // encodeValue writes a value of CEL as JSON. Numbers stay as they are: an int of 64
-// bits is not made a float.
-func encodeValue(v ref.Val) (string, error) {
+// bits is not made a float. Typed writes a double that is whole as 5.0, not as 5.
+func encodeValue(v ref.Val, typed bool) (string, error) {
 	switch v.Type() {
 	case types.ErrType, types.UnknownType:
 		return "", tenon.Errorf(tenon.CodeInvalid, "%v", v)
@@ -303,12 +305,12 @@ func encodeValue(v ref.Val) (string, error) {
 			return "", tenon.Errorf(tenon.CodeInvalid, "a text that is not UTF-8")
 		}
 	}
-	b, err := json.Marshal(native(v))
+	b, err := json.Marshal(native(v, typed))
 	return string(b), err
 }
 
 // native is a value of CEL as package json knows it.
-func native(v any) any {
+func native(v any, typed bool) any {
 	if r, ok := v.(ref.Val); ok {
 		switch r.Type() {
 		case types.NullType:
@@ -322,27 +324,31 @@ func native(v any) any {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k, e := range v {
-			out[k] = native(e)
+			out[k] = native(e, typed)
 		}
 		return out
 	case map[ref.Val]ref.Val:
 		out := make(map[string]any, len(v))
 		for k, e := range v {
-			out[keyOf(k)] = native(e)
+			out[keyOf(k)] = native(e, typed)
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
-			out[i] = native(e)
+			out[i] = native(e, typed)
 		}
 		return out
 	case []ref.Val:
 		out := make([]any, len(v))
 		for i, e := range v {
-			out[i] = native(e)
+			out[i] = native(e, typed)
 		}
 		return out
+	case float64:
+		if typed && v == math.Trunc(v) && math.Abs(v) < 1e21 { // beyond it package json writes an exponent
+			return json.RawMessage(strconv.FormatFloat(v, 'f', 1, 64))
+		}
 	}
 	return v
 }

@@ -1,6 +1,7 @@
 package table_test
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/tenonhq/tenon"
@@ -62,5 +63,29 @@ func TestCSVTypes(t *testing.T) {
 	err := table.WriteCSV(t.Context(), t.TempDir()+"/t.arrow", []byte("x\n1_0\n"), map[string]string{"x": "number"}, table.WriteOptions{})
 	if err == nil || err.Error() != "row 0, column 'x': '1_0' is no number" {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestRowsOfNone gives a table of rows that are not there its columns in one order.
+func TestRowsOfNone(t *testing.T) {
+	types := map[string]string{}
+	for _, name := range []string{"h", "b", "g", "a", "e", "c", "f", "d"} {
+		types[name] = "string"
+	}
+	path := filepath.Join(t.TempDir(), "t.arrow")
+	if err := table.WriteRows(t.Context(), path, nil, types, table.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := table.Open(path, table.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	names := ""
+	for _, c := range r.Columns() {
+		names += c.Name
+	}
+	if names != "abcdefgh" {
+		t.Errorf("columns %s, want abcdefgh", names)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -111,7 +112,7 @@ func WriteRows(ctx context.Context, path string, rows []json.RawMessage, types m
 			return invalid("row %d: %w", i, err)
 		}
 	}
-	for name := range types {
+	for _, name := range slices.Sorted(maps.Keys(types)) {
 		m.column(name)
 	}
 	return m.write(ctx, path, o)

@@ -36,7 +36,11 @@ func (w *Workflow) isNumber(name string) bool {
 	var about struct {
 		Type any `json:"type"`
 	}
-	return json.Unmarshal(w.Parameters[name], &about) == nil && about.Type == "number"
+	if json.Unmarshal(w.Parameters[name], &about) != nil {
+		return false
+	}
+	list, _ := about.Type.([]any) // number or null, say
+	return about.Type == "number" || slices.Contains(list, any("number")) && !slices.Contains(list, any("integer"))
 }
 
 // Params holds arguments to the parameters and puts the defaults in. Errors: invalid.

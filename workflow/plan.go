@@ -86,7 +86,7 @@ func (s *State) planEach(p *progress, vars map[string]any) *Planned {
 	if err := s.partial(p.step.items); err != nil {
 		return &Planned{Error: asError("foreach", err)}
 	}
-	raw, err := p.step.items.Value(vars)
+	raw, err := p.step.items.Typed(vars)
 	if err != nil {
 		return &Planned{Error: asError("foreach", err)}
 	}
@@ -140,10 +140,10 @@ func (s *State) evaluate(p *progress, vars map[string]any, out *Planned) {
 	switch p.kind {
 	case StepTool, StepHTTP:
 		what = "args"
-		out.Args, err = evalMap(p.args, vars)
+		out.Args, err = evalMap(p.args, vars, false)
 	case StepSQL:
 		what = "params"
-		out.Params, err = evalMap(p.params, vars)
+		out.Params, err = evalMap(p.params, vars, true)
 	case StepTemplate, StepAgent:
 		if what = StepTemplate; p.kind == StepAgent {
 			what = "message"
@@ -154,7 +154,7 @@ func (s *State) evaluate(p *progress, vars map[string]any, out *Planned) {
 			break
 		}
 		if err = s.partial(p.rows.expr); err == nil {
-			out.Rows, err = p.rows.eval(vars)
+			out.Rows, err = p.rows.eval(vars, true)
 		}
 	}
 	if err != nil {

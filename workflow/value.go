@@ -46,9 +46,12 @@ func (c *compiler) compileValue(path string, raw json.RawMessage) value {
 	return value{raw: raw}
 }
 
-// eval makes the JSON that the value comes to.
-func (v *value) eval(vars map[string]any) (json.RawMessage, error) {
+// eval makes the JSON that the value comes to. Typed keeps doubles apart from whole
+// numbers: a query divides 5.0 and 5 differently.
+func (v *value) eval(vars map[string]any, typed bool) (json.RawMessage, error) {
 	switch {
+	case v.expr != nil && typed:
+		return v.expr.Typed(vars)
 	case v.expr != nil:
 		return v.expr.Value(vars)
 	case v.list == nil && !v.m:
@@ -66,7 +69,7 @@ func (v *value) eval(vars map[string]any) (json.RawMessage, error) {
 		if v.m {
 			out = append(append(out, mustJSON(v.keys[i])...), ':')
 		}
-		e, err := v.list[i].eval(vars)
+		e, err := v.list[i].eval(vars, typed)
 		if err != nil {
 			return nil, err
 		}
@@ -81,13 +84,12 @@ func (v *value) eval(vars map[string]any) (json.RawMessage, error) {
 const maxArguments = 8 << 20
 
 // evalMap makes a JSON object of values.
-func evalMap(m map[string]value, vars map[string]any) (json.RawMessage, error) {
+func evalMap(m map[string]value, vars map[string]any, typed bool) (json.RawMessage, error) {
 	v := value{m: true, keys: slices.Sorted(maps.Keys(m))}
 	for _, k := range v.keys {
 		v.list = append(v.list, m[k])
 	}
-	raw, err := v.eval(vars)
-	return raw, err
+	return v.eval(vars, typed)
 }
 
 func mustJSON(v any) json.RawMessage {
