@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -56,6 +57,9 @@ func CheckQuery(sql string, tables []QueryTable, params []string) (columns []str
 		}
 		m := c.mistake(err)
 		name, isColumn := strings.CutPrefix(m.Text, "no such column: ")
+		if using, ok := strings.CutPrefix(m.Text, "cannot join using column "); ok {
+			name, isColumn = strings.TrimSuffix(using, " - column not present in both tables"), true
+		}
 		name, _, _ = strings.Cut(name, "; ")
 		name = strings.ToLower(name[strings.LastIndexByte(name, '.')+1:])
 		anyOpen := slices.ContainsFunc(tables, func(t QueryTable) bool { return t.Open })
@@ -70,9 +74,17 @@ func CheckQuery(sql string, tables []QueryTable, params []string) (columns []str
 				return nil, true, nil, nil // which of the tables has it, nobody knows
 			}
 		}
+		if anyOpen && (strings.Contains(sql, "*") || strings.HasPrefix(m.Text, "sub-select")) && countMistake.MatchString(m.Text) {
+			return nil, true, nil, nil // how many columns there are, nobody knows
+		}
 		return nil, false, &m, nil
 	}
 }
+
+// countMistake is what SQLite says where tables have fewer or more columns than the query
+// wants of them, by * or as table IN.
+var countMistake = regexp.MustCompile(`^SELECTs to the left and right of .* do not have the same number of result columns|` +
+	`^table .* has \d+ values for \d+ columns|^sub-select returns \d+ columns|^\d+(st|nd|rd|th) (ORDER|GROUP) BY term out of range|^row value misused`)
 
 // pretend makes the sources of tables that are not there.
 func (s *selection) pretend(tables []QueryTable, guessed map[string]Mistake) *Mistake {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -78,16 +79,24 @@ func newWorkflowsValidate(a *app) *cobra.Command {
 		Args:    args(1, -1, "the workflow"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var list []workflowLine
+			var wrong, of config.Errors // of all files
 			for _, path := range args {
 				file, err := a.workflowPath(cmd.Context(), path)
 				if err != nil {
 					return err
 				}
 				w, _, err := config.ValidateWorkflow(file)
-				if err != nil {
+				switch {
+				case errors.As(err, &of):
+					wrong = append(wrong, of...)
+				case err != nil:
 					return err
+				default:
+					list = append(list, lineOf(path, w))
 				}
-				list = append(list, lineOf(path, w))
+			}
+			if len(wrong) > 0 {
+				return wrong
 			}
 			if a.isJSON() {
 				return a.printJSON(list)
