@@ -78,7 +78,7 @@ func (h *Host) doQuery(ctx, parent context.Context, a engine.Attempt, c *agent.T
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, queryTime, fmt.Errorf("it may take %s", queryTime))
 	defer cancel()
-	q := table.Query{SQL: args.SQL, Temp: queryTemp, Bytes: maxTable}
+	q := table.Query{SQL: args.SQL, Temp: queryTemp, Bytes: maxTable, Shown: !args.Keep}
 	if args.Rows = min(cmp.Or(args.Rows, queryRows), queryMost); !args.Keep {
 		q.Rows = args.Rows
 	}

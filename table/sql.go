@@ -40,6 +40,9 @@ type Query struct {
 	Bytes int64
 	// Temp bounds the temporary files of the query. 0: [MaxTemp].
 	Temp int64
+	// Shown says that cells of the result are looked at: a first column "<RowID>" is one
+	// of its columns, where it else becomes its row ids.
+	Shown bool
 }
 
 // Input is a table of a query, under the name that the query has for it.
@@ -398,7 +401,7 @@ func (s *selection) write(path string, o WriteOptions) (Selected, error) {
 		c.settle()
 		fields = append(fields, c.field)
 	}
-	ids := len(fields) > 0 && fields[0].Name == RowID && isText(fields[0].Type)
+	ids := !s.Shown && len(fields) > 0 && fields[0].Name == RowID && isText(fields[0].Type)
 	if !ids {
 		fields = slices.Insert(fields, 0, arrow.Field{Name: RowID, Type: arrow.BinaryTypes.String})
 	} else {

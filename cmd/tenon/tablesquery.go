@@ -132,6 +132,7 @@ func (q *tableQuery) run(ctx context.Context, sql string, tables []string) (err 
 func (q *tableQuery) print(ctx context.Context, cfg *config.Config, query table.Query) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	query.Shown = q.isJSON() // texts begin with row ids in any case
 	from, to := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
