@@ -48,8 +48,8 @@ export const payloads: string[] = [scripts, markdown, svg, css, unicode]
   .flatMap((t) => frames.map((f) => [f, t] as const))
   .map(([f, t], i) => f(`P${String(i).padStart(3, "0")}`, t));
 
-/** Characters that must never reach a page as they are. */
-export const unseen = /[\u0000-\u0008\u000b\u000e-\u001f\u007f-\u009f\u034f\u115f\u1160\u3164\uffa0\u2028\u2029\ufe00-\ufe0e\p{Cf}\p{Co}]/u;
+/** Characters that must never reach a page as they are; the joiner within an emoji may. */
+export const unseen = /(?!(?<=\p{Extended_Pictographic})\u200d\p{Extended_Pictographic})[\u0000-\u0008\u000b\u000e-\u001f\u007f-\u009f\u034f\u115f\u1160\u3164\uffa0\u2028\u2029\ufe00-\ufe0e\p{Cf}\p{Co}]/u;
 
 /** A text within double quotes as YAML and JSON both read it. */
 export const quoted = (s: string): string =>

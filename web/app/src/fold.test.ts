@@ -79,6 +79,16 @@ test("a call whose outcome is not known, a retry, a denial, a run that is stoppe
   expect(stopped.spans.every((s) => s.end !== undefined)).toBe(true);
 });
 
+test("a step that was cut off is told of as done again only when it is", () => {
+  const cut = applyAll(emptyView(), [...journal().slice(0, 7), event("cancel", "", { reason: "enough" }), event("interrupted", "1.0", {})]);
+  const stopped = apply(cut, event("done", "", { state: "cancelled", stop_reason: "cancelled", error: { code: "cancelled", message: "enough" } }));
+  expect(stopped.items.filter((i) => i.kind === "note").map((n) => n.text)).toEqual(["Stopped: enough"]);
+  expect(stopped.spans.at(-1)).toMatchObject({ step: "1.0", outcome: "stopped" });
+  const again = apply(applyAll(emptyView(), [...journal().slice(0, 7), event("interrupted", "1.0", {})]), event("started", "1.0", { kind: "tool" }));
+  expect(again.items.filter((i) => i.kind === "note").map((n) => n.text)).toEqual(["Step 1.0 was cut off and is done again."]);
+  expect(again.spans.slice(-2).map((s) => s.outcome)).toEqual(["interrupted", "open"]);
+});
+
 test("an event of a kind that is not known changes nothing but the number", () => {
   const v = applyAll(emptyView(), journal());
   expect(apply(v, event("from_the_future", "9", { a: 1 }))).toEqual({ ...v, seq: v.seq + 1 });

@@ -88,6 +88,7 @@ export interface View {
   cost?: number;
   turns: number;
   waiting: Waiting[];
+  cut: string[]; // steps that were cut off and have not begun again
   live: number; // texts among the items that are still being said
 }
 
@@ -95,7 +96,7 @@ export function emptyView(run?: Run): View {
   return {
     id: run?.id ?? "", session: run?.session ?? "", core: run?.core ?? "", agent: run?.agent ?? "", model: run?.model ?? "",
     question: run?.title ?? "", state: run?.state ?? "working", items: [], spans: [], seq: 0,
-    usage: { input_tokens: 0, output_tokens: 0 }, turns: 0, waiting: run?.waiting ?? [], live: 0,
+    usage: { input_tokens: 0, output_tokens: 0 }, turns: 0, waiting: run?.waiting ?? [], cut: [], live: 0,
   };
 }
 
@@ -137,6 +138,10 @@ function fold(v: View, e: RunEvent): void {
     case "started":
       v.waiting = v.waiting.filter((w) => w.step !== step);
       v.state = "working";
+      if (v.cut.includes(step)) {
+        v.cut = v.cut.filter((s) => s !== step);
+        v.items.push({ kind: "note", step, tone: "warn", seq: e.seq, text: `Step ${step} was cut off and is done again.` });
+      }
       if (d.kind === "sql" || d.kind === "table") {
         v.spans.push({ step, lane: "tool", label: d.kind, start: at(e), outcome: "open" });
       } else if (d.kind === "tool" || d.kind === "child" || d.kind === "handoff") {
@@ -207,7 +212,7 @@ function fold(v: View, e: RunEvent): void {
     case "interrupted":
       endSpan(v, step, at(e), "interrupted");
       dropLive(v, step);
-      v.items.push({ kind: "note", step, tone: "warn", seq: e.seq, text: `Step ${step} was cut off when its process died; it is done again.` });
+      v.cut = [...v.cut, step]; // whether it is done again is seen when it is: the run may end here
       return;
     case "question":
     case "input_required":
@@ -261,7 +266,7 @@ function fold(v: View, e: RunEvent): void {
       v.ended = at(e);
       v.waiting = [];
       v.live = 0;
-      v.spans = v.spans.map((s) => (s.end === undefined ? { ...s, end: at(e), outcome: "stopped" } : s));
+      v.spans = v.spans.map((s) => (s.end === undefined ? { ...s, end: at(e), outcome: "stopped" } : s.outcome === "interrupted" && v.cut.includes(s.step) ? { ...s, outcome: "stopped" } : s));
       v.items = v.items.filter((i) => i.kind !== "text" || !i.live).map((i) =>
         i.kind === "call" && ["proposed", "asking", "running", "question"].includes(i.status) ? { ...i, status: "stopped" } : i);
       return;

@@ -65,12 +65,13 @@ function blocks(lines: string[], depth = 0): ReactNode[] {
     }
     if (line.includes("|") && (lines[i + 1] ?? "").length < 1000 && /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/.test(lines[i + 1] ?? "")) {
       const head = cells(line);
+      const side = cells(lines[i + 1]!).map((c) => (!c.endsWith(":") ? undefined : c.startsWith(":") ? "text-center!" : "text-right!"));
       const rows: string[][] = [];
       for (i += 2; i < lines.length && lines[i]!.includes("|"); i++) rows.push(cells(lines[i]!));
       push(
         <table>
-          <thead><tr>{head.map((c, n) => <th key={n}>{inline(c)}</th>)}</tr></thead>
-          <tbody>{rows.map((r, y) => <tr key={y}>{head.map((_, x) => <td key={x}>{inline(r[x] ?? "")}</td>)}</tr>)}</tbody>
+          <thead><tr>{head.map((c, n) => <th key={n} className={side[n]}>{inline(c)}</th>)}</tr></thead>
+          <tbody>{rows.map((r, y) => <tr key={y}>{head.map((_, x) => <td key={x} className={side[x]}>{inline(r[x] ?? "")}</td>)}</tr>)}</tbody>
         </table>,
       );
       continue;
@@ -88,10 +89,11 @@ function blocks(lines: string[], depth = 0): ReactNode[] {
 }
 
 function cells(line: string): string[] {
-  return line.trim().replace(/^\|/, "").replace(/\|$/, "").split("|").map((c) => c.trim());
+  const escaped = /\\\|/g; // a bar within a cell, also within code
+  return line.trim().replace(/^\|/, "").replace(/(?<!\\)\|$/, "").split(/(?<!\\)\|/).map((c) => c.trim().replace(escaped, "|"));
 }
 
-const token = /(`+)([\s\S]*?[^`])\1(?!`)|(\*\*|__)(?=\S)([\s\S]*?\S)\3|(?<![\w*])([*_])(?=\S)([\s\S]*?\S)\5(?!\w)|~~(?=\S)([\s\S]*?\S)~~|!?\[([^\]\n]{0,500})\]\(([^\s()]{1,2000})(?:\s+"[^"]*")?\)|(https?:\/\/[^\s<>()"'`]{1,2000}[^\s<>()"'`.,;:!?])/g;
+const token = /\\([!-\/:-@[-`{-~])|(`+)([\s\S]*?[^`])\2(?!`)|(\*\*|__)(?=\S)([\s\S]*?\S)(?<!\\)\4|(?<![\w*])([*_])(?=\S)([\s\S]*?\S)(?<!\\)\6(?!\w)|~~(?=\S)([\s\S]*?\S)~~|!?\[([^\]\n]{0,500})\]\(([^\s()]{1,2000})(?:\s+"[^"]*")?\)|(https?:\/\/[^\s<>()"'`]{1,2000}[^\s<>()"'`.,;:!?])/g;
 
 function inline(text: string, depth = 0): ReactNode[] {
   const out: ReactNode[] = [];
@@ -101,12 +103,13 @@ function inline(text: string, depth = 0): ReactNode[] {
     last = m.index + m[0].length;
     const key = out.length;
     const deeper = (t: string) => (depth < 8 ? inline(t, depth + 1) : t);
-    if (m[2] !== undefined) out.push(<code key={key}>{m[2]}</code>);
-    else if (m[4] !== undefined) out.push(<strong key={key}>{deeper(m[4])}</strong>);
-    else if (m[6] !== undefined) out.push(<em key={key}>{deeper(m[6])}</em>);
-    else if (m[7] !== undefined) out.push(<s key={key}>{deeper(m[7])}</s>);
-    else if (m[9] !== undefined) out.push(<Link key={key} href={m[9]} text={m[8] || m[9]} />);
-    else if (m[10] !== undefined) out.push(<Link key={key} href={m[10]} text={m[10]} />);
+    if (m[1] !== undefined) out.push(m[1]); // an escaped sign is the sign
+    else if (m[3] !== undefined) out.push(<code key={key}>{m[3]}</code>);
+    else if (m[5] !== undefined) out.push(<strong key={key}>{deeper(m[5])}</strong>);
+    else if (m[7] !== undefined) out.push(<em key={key}>{deeper(m[7])}</em>);
+    else if (m[8] !== undefined) out.push(<s key={key}>{deeper(m[8])}</s>);
+    else if (m[10] !== undefined) out.push(<Link key={key} href={m[10]} text={m[9] || m[10]} />);
+    else if (m[11] !== undefined) out.push(<Link key={key} href={m[11]} text={m[11]} />);
   }
   if (last < text.length) out.push(text.slice(last));
   return out;

@@ -35,7 +35,12 @@ describe("markdown", () => {
     ["- a\n- b\n  - c", "<ul><li>a</li>"],
     ["3. a\n4. b", '<ol start="3"><li>a</li><li>b</li></ol>'],
     ["```js\n<b>\n```", "<pre tabindex=\"0\"><code>&lt;b&gt;</code></pre>"],
-    ["| a | b |\n| --- | :-: |\n| 1 | 2 |", "<td>1</td><td>2</td>"],
+    ["| a | b |\n| --- | --- |\n| 1 | 2 |", "<td>1</td><td>2</td>"],
+    ["| a | b |\n| :-: | --: |\n| 1 | 2 |", '<td class="text-center!">1</td><td class="text-right!">2</td>'],
+    ["| a | b |\n| --- | --- |\n| x \\| y | `c\\|d` |", "<td>x | y</td><td><code>c|d</code></td>"],
+    ["\\*not\\* snake\\_case 1\\. \\[x\\](y) `\\*`", "*not* snake_case 1. [x](y) <code>\\*</code>"],
+    ["*a\\*b* **c\\***", "<em>a*b</em> <strong>c*</strong>"],
+    ["C:\\Users \\u{200b}", "C:\\Users \\u{200b}"],
     ["snake_case_name and 2*3*4", "snake_case_name and 2*3*4"],
     ["[x](https://example.com/a?b=c)", 'href="https://example.com/a?b=c"'],
     ["> a\n> b", "<blockquote>"],
@@ -58,6 +63,10 @@ test("what cannot be seen is shown", () => {
   expect(visible("a\u202eb\u200b\u0007c\u{e0041}")).toBe("a\\u{202e}b\\u{200b}\\u{7}c\\u{e0041}");
   expect(visible("tab\tline\n")).toBe("tab\tline\n");
   expect(visible("\u3164\u034f\ue000\ufe00 \u2764\ufe0f")).toBe("\\u{3164}\\u{34f}\\u{e000}\\u{fe00} \u2764\ufe0f");
+  // Joiners are needed within emoji and in some scripts, and hide something anywhere else.
+  const joined = "\u{1f468}\u200d\u{1f4bb} \u2764\ufe0f\u200d\u{1f525} \u{1f469}\u{1f3fd}\u200d\u{1f52c} \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u0d9a\u0dca\u200d\u0dba";
+  expect(visible(joined)).toBe(joined);
+  expect(visible("pass\u200dword a\u200cb \u{1f468}\u200d \u200d\u{1f4bb}\u200c\u{1f4bb}")).toBe("pass\\u{200d}word a\\u{200c}b \u{1f468}\\u{200d} \\u{200d}\u{1f4bb}\\u{200c}\u{1f4bb}");
   const value = { a: "\u202eb\u{e0041}" };
   expect(visibleJson(JSON.stringify(value))).toBe(String.raw`{"a":"\u202eb\udb40\udc41"}`);
   expect(JSON.parse(visibleJson(JSON.stringify(value)))).toEqual(value);

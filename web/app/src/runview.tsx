@@ -25,11 +25,11 @@ export function RunView({ run, onFork, onAsk }: { run: Run; onFork?: (at: string
       </div>
       <Steps count={v.items.length} what="step" render={(i) => <ItemView item={v.items[i]!} run={run.id} onFork={v.ended ? onFork : undefined} />} />
       {waiting.map((a) => <ApprovalCard key={a.id} approval={a} />)}
-      {v.error && <p role="alert" className="rounded-md border border-bad/40 bg-bad-ground px-3 py-2 text-sm break-words text-bad">{visible(v.error.message)} <span className="font-mono text-xs">{v.error.code}</span></p>}
+      {v.error && !(v.state === "cancelled" && v.items.some((i) => i.kind === "note" && i.step === "cancel")) && <p role="alert" className="rounded-md border border-bad/40 bg-bad-ground px-3 py-2 text-sm break-words text-bad">{visible(v.error.message)} <span className="font-mono text-xs">{v.error.code}</span></p>}
       {v.state === "working" && followed.caughtUp && !v.items.some((i) => (i.kind === "text" && i.live) || (i.kind === "call" && i.status === "running")) && <p className="px-1 text-sm text-dim" role="status">Thinking…</p>}
       <footer className="flex flex-wrap items-center gap-x-3 gap-y-1 px-1 text-xs text-dim">
         <State state={v.state} />
-        {v.stop && v.stop !== "stop" && <span>{v.stop.replaceAll("_", " ")}</span>}
+        {v.stop && v.stop !== "stop" && v.stop !== v.state && <span>{v.stop.replaceAll("_", " ")}</span>}
         <Ago time={v.ended ?? v.created} />
         <span title="tokens in and out">{count(v.usage.input_tokens)} in, {count(v.usage.output_tokens)} out</span>
         {v.cost !== undefined && <span>{dollars(v.cost)}</span>}

@@ -127,13 +127,18 @@ export function Ago({ time }: { time?: string | number }) {
 
 // What tenon.IsHidden calls hidden: control characters but tab and line feed, what is of
 // no width, direction marks, fillers, tags, variation selectors but that of emoji,
-// private use. The joiners that scripts and emoji need are shown too: better once too often.
+// private use. Joiners stay where they belong, and are seen by what they do: between the parts
+// of an emoji, and between letters of scripts that are written with them.
 const hidden =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u034f\u115f\u1160\u2028\u2029\u3164\uffa0\ufe00-\ufe0e\p{Cf}\p{Co}]|[\u{e0100}-\u{e01ef}]/gu;
 
+const joining = "[\\p{sc=Arab}\\p{sc=Syrc}\\p{sc=Nkoo}\\p{sc=Deva}\\p{sc=Beng}\\p{sc=Guru}\\p{sc=Gujr}\\p{sc=Orya}\\p{sc=Taml}\\p{sc=Telu}\\p{sc=Knda}\\p{sc=Mlym}\\p{sc=Sinh}\\p{sc=Khmr}\\p{sc=Mong}]";
+const joiner = new RegExp(`(?<=[\\p{Extended_Pictographic}\\p{Emoji_Modifier}\\ufe0f])\\u200d(?=\\p{Extended_Pictographic})|(?<=${joining})[\\u200c\\u200d](?=${joining})`, "u");
+const hiddenOrJoiner = new RegExp(`(${joiner.source})|${hidden.source}`, "gu");
+
 /** Escapes what would not be seen, or would change how the rest is read. */
 export function visible(text: string): string {
-  return text.replace(hidden, (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`);
+  return text.replace(hiddenOrJoiner, (c, joins?: string) => joins ?? `\\u{${c.codePointAt(0)!.toString(16)}}`);
 }
 
 /** The same within JSON, which stays the same JSON. */
