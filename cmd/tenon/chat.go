@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -23,9 +24,9 @@ func newChat(a *app) *cobra.Command {
 		Use:   "chat [flags]",
 		Short: "Talk with an agent: the same as run, question after question",
 		Long: "Reads questions, one a line, and answers each in the same session. It also takes questions from a pipe.\n\n" +
-			"  /tools    what the agent can call\n  /prompts  what can be asked as /SERVER:PROMPT KEY=TEXT…; the beginning of a name is enough\n" +
-			"  /resources  what a question can name as @SERVER:URI, which then goes with it\n  /session  the session's id, to go on later with -s\n" +
-			"  /compact  put a summary in the place of what was said, for the model\n  /help     these words\n  /exit     the end, as is Ctrl-D\n\n" +
+			"  /tools      what the agent can call\n  /prompts    what can be asked as /SERVER:PROMPT KEY=TEXT…; the beginning of a name is enough\n" +
+			"  /resources  what a question can name as @SERVER:URI, which then goes with it\n  /session    the session's id, to go on later with -s\n" +
+			"  /compact    put a summary in the place of what was said, for the model\n  /help       these words\n  /exit       the end, as is Ctrl-D\n\n" +
 			"Tab completes these words, the names of servers, of prompts and their arguments, and the URIs of resources; the lines\n" +
 			"of before come back with the cursor keys. What is typed at a terminal while an answer is under way is told to the model\n" +
 			"before its next request. Ctrl-C stops the answer under way; at the prompt it ends the conversation. With -o json there\n" +
@@ -43,7 +44,7 @@ func newChat(a *app) *cobra.Command {
 	return cmd
 }
 
-const chatHelp = "/tools    what the agent can call\n/prompts  what can be asked as /SERVER:PROMPT KEY=TEXT…\n/resources  what a question can name as @SERVER:URI\n/session  the session's id\n/compact  put a summary in the place of what was said, for the model\n/help     these words\n/exit     the end"
+const chatHelp = "/tools      what the agent can call\n/prompts    what can be asked as /SERVER:PROMPT KEY=TEXT…\n/resources  what a question can name as @SERVER:URI\n/session    the session's id\n/compact    put a summary in the place of what was said, for the model\n/help       these words\n/exit       the end"
 
 func (a *app) chat(ctx context.Context, q *asking) (err error) {
 	h, err := a.desk(ctx, q.opening("chat"))
@@ -178,7 +179,7 @@ func (a *app) chatAsPrompt(ctx context.Context, h desk, q *asking, text string) 
 	case !ok:
 		return a.chatWord(ctx, h, q, text)
 	}
-	a.note("%s", a.errStyle(dim, shorten(safeLine(p.Text), 4*a.width())))
+	fmt.Fprintln(a.err, a.errStyle(dim, shorten(safeLine(p.Text), 4*a.width())))
 	question := q.question(p.Text)
 	question.Files = append(slices.Clip(question.Files), p.Files...)
 	return a.chatTurn(ctx, h, q, question, false)
@@ -272,6 +273,6 @@ func (a *app) showOffered(list []httpapi.ToolInfo) {
 		a.note("no tools")
 	}
 	for _, t := range list {
-		a.note("%s  %s", safeLine(t.Name), shorten(safeLine(firstLine(t.Description)), a.width()-len(t.Name)-3))
+		a.note("%s  %s", safeLine(t.Name), shorten(safeLine(about(t.Description)), a.width()-len(t.Name)-3))
 	}
 }

@@ -237,7 +237,7 @@ func someTools(ctx context.Context, k *known) (out []offer, _ error) {
 		return nil, err
 	}
 	for _, t := range h.KnownTools(ctx).Tools() {
-		out = append(out, offer{t.Name, firstLine(t.Description)})
+		out = append(out, offer{t.Name, about(t.Description)})
 	}
 	return out, nil
 }

@@ -55,10 +55,11 @@ func (a *app) consentTo(ctx context.Context, cfg *config.Config, part func(wish)
 	if !a.canAsk() {
 		var texts []string
 		for _, w := range open {
-			texts = append(texts, w.text)
+			texts = append(texts, safeLine(w.text))
 		}
-		return tenon.Errorf(tenon.CodeWaiting, "%s was found, not named, and nobody has agreed yet to what it would do: %s. Look at it, then name it with -c %s",
-			cfg.File, strings.Join(texts, "; "), cfg.File)
+		// A line each: a command may end with a point.
+		return tenon.Errorf(tenon.CodeWaiting, "%s was found, not named, and nobody has agreed yet to what it would do:\n  %s\nLook at it, then name it with -c %s",
+			cfg.File, strings.Join(texts, "\n  "), cfg.File)
 	}
 	a.note("%s was found here and is used for the first time. It would", cfg.File)
 	for _, w := range open {

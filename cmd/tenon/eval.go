@@ -114,9 +114,9 @@ func (a *app) attemptEnded(t eval.Attempt) {
 		_ = a.printJSON(t) // an error of stdout is told when the result is printed
 	case a.quiet || a.isJSON():
 	case t.Passed:
-		a.note("%s %s  %s", a.errStyle(green, "✓"), safeLine(t.Case), a.errStyle(dim, took(t.Millis)))
+		fmt.Fprintln(a.err, a.errStyle(green, "✓"), safeLine(t.Case), "", a.errStyle(dim, took(t.Millis)))
 	default:
-		a.note("%s %s  %s  %s", a.errStyle(red, "✗"), safeLine(t.Case), a.errStyle(dim, took(t.Millis)), safeLine(t.Reason()))
+		fmt.Fprintln(a.err, a.errStyle(red, "✗"), safeLine(t.Case), "", a.errStyle(dim, took(t.Millis)), "", safeLine(t.Reason()))
 	}
 }
 

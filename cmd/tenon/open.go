@@ -206,6 +206,24 @@ func (a *app) problems(list []host.Problem) {
 	}
 }
 
+// news are the problems that were not there at the last question of a conversation: who
+// talks for an hour need not read with each answer that a server is missing.
+func (a *app) news(list []host.Problem) []host.Problem {
+	var now []string
+	var fresh []host.Problem
+	for _, p := range list {
+		text := problemText(p)
+		now = append(now, text)
+		if !slices.Contains(a.told, text) {
+			fresh = append(fresh, p)
+		}
+	}
+	if a.talking {
+		a.told = now
+	}
+	return fresh
+}
+
 func problemText(p host.Problem) string {
 	text := strings.ReplaceAll(p.Err.Error(), "\n", " ")
 	if p.Server == "" || strings.Contains(text, "server '"+p.Server+"'") {

@@ -41,11 +41,11 @@ func (a *app) listFar(ctx context.Context, tokens bool) (err error) {
 	case tokens:
 		slices.SortStableFunc(list, func(x, y listedTool) int { return y.Tokens - x.Tokens })
 		return printList(a, list, []string{"tokens", "name", "server", "description"}, func(t listedTool) []string {
-			return []string{strconv.Itoa(t.Tokens), t.Name, t.Server, firstLine(t.Description)}
+			return []string{strconv.Itoa(t.Tokens), t.Name, t.Server, about(t.Description)}
 		})
 	}
 	return printList(a, list, []string{"name", "server", "kind", "description"}, func(t listedTool) []string {
-		return []string{t.Name, t.Server, kind(t.Annotations), firstLine(t.Description)}
+		return []string{t.Name, t.Server, kind(t.Annotations), about(t.Description)}
 	})
 }
 

@@ -49,6 +49,7 @@ type app struct {
 	serving   bool                 // serve: the log is what there is to see
 	streaming bool                 // a table goes to stdout: what a workflow says does not
 	grace     atomic.Int64         // serve: nanoseconds that what is under way has to end
+	told      []string             // chat: the problems of servers at the last question
 	warned    []string             // what the configuration, as it was read last, is warned of
 
 	inTTY, outTTY, errTTY bool

@@ -267,7 +267,7 @@ func (a *app) question(ctx context.Context, h desk, q host.Question, yes bool) (
 	if tenon.ErrorCode(err) == tenon.CodeWaiting {
 		return run, err // it says what the problems say
 	}
-	a.problems(problems)
+	a.problems(a.news(problems))
 	if err != nil {
 		return run, err
 	}

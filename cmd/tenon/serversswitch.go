@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/servers"
 )
 
@@ -127,11 +127,18 @@ func (a *app) serversFar(ctx context.Context) (err error) {
 
 // listServers prints a line for each server.
 func (a *app) listServers(list []serverInfo) error {
-	return printList(a, list, []string{"name", "state", "transport", "protocol", "tools", "target"}, func(s serverInfo) []string {
-		target := s.Target
-		if s.Error != nil {
-			target = strings.TrimPrefix(s.Error.Message, "could not start MCP server '"+s.Name+"': ")
-		}
-		return []string{s.Name, string(s.State), s.over(), s.Protocol, count(s.Tools), target}
+	err := printList(a, list, []string{"name", "state", "transport", "protocol", "tools", "target"}, func(s serverInfo) []string {
+		return []string{s.Name, string(s.State), s.over(), s.Protocol, count(s.Tools), s.Target}
 	})
+	if err != nil || a.isJSON() {
+		return err
+	}
+	var problems []host.Problem // a column would cut off why a server is not reached, and what to do
+	for _, s := range list {
+		if s.Error != nil {
+			problems = append(problems, host.Problem{Server: s.Name, Err: s.Error})
+		}
+	}
+	a.problems(problems)
+	return nil
 }

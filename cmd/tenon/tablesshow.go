@@ -164,7 +164,7 @@ func textColumns(r *table.Reader) (header []string, cells func(table.Cells) ([]s
 			if err != nil || t == nil {
 				return []string{row.ID, "-", "-", "-", "missing"}, err
 			}
-			return []string{row.ID, strings.ToLower(t.Kind.String()), t.Name, t.Server, firstLine(t.Description)}, nil
+			return []string{row.ID, strings.ToLower(t.Kind.String()), t.Name, t.Server, about(t.Description)}, nil
 		}
 	}
 	header = []string{"row"}

@@ -112,7 +112,7 @@ func newToolsList(a *app) *cobra.Command {
 				return a.listTokens(snapshot)
 			}
 			return printList(a, listed(snapshot, false), []string{"name", "server", "kind", "description"}, func(t listedTool) []string {
-				return []string{t.Name, t.Server, kind(t.Annotations), firstLine(t.Description)}
+				return []string{t.Name, t.Server, kind(t.Annotations), about(t.Description)}
 			})
 		},
 	}
@@ -180,7 +180,7 @@ func (a *app) listTokens(s *catalog.Snapshot) error {
 	}
 	slices.SortStableFunc(list, func(x, y listedTool) int { return y.Tokens - x.Tokens })
 	err := printList(a, list, []string{"tokens", "name", "server", "description"}, func(t listedTool) []string {
-		return []string{strconv.Itoa(t.Tokens), t.Name, t.Server, firstLine(t.Description)}
+		return []string{strconv.Itoa(t.Tokens), t.Name, t.Server, about(t.Description)}
 	})
 	if err == nil && !a.isJSON() {
 		for _, b := range s.Bills() {
@@ -229,6 +229,19 @@ func kind(n tenon.Annotations) string {
 		return "destructive"
 	}
 	return "changes"
+}
+
+// about is the first line of what a tool is said to do. A workflow with tables is described
+// to models as a mapping, whose first value that is.
+func about(description string) string {
+	line := firstLine(description)
+	if value, ok := strings.CutPrefix(line, "description: "); ok {
+		var text string
+		if json.Unmarshal([]byte(value), &text) == nil {
+			return firstLine(text)
+		}
+	}
+	return line
 }
 
 func firstLine(s string) string {

@@ -56,7 +56,7 @@ func (a *app) foundTools(query string, hits []catalog.Hit) error {
 		list[i] = foundTool{*h.Tool, h.Tool.KindName(), float64(int(h.Score*1000+0.5)) / 1000}
 	}
 	err := printList(a, list, []string{"name", "server", "kind", "description"}, func(t foundTool) []string {
-		return []string{t.Name, t.Server, kind(t.Annotations), firstLine(t.Description)}
+		return []string{t.Name, t.Server, kind(t.Annotations), about(t.Description)}
 	})
 	if err != nil || len(hits) > 0 {
 		return err

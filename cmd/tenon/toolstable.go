@@ -68,7 +68,7 @@ func (a *app) listTable(ctx context.Context, path, column string) error {
 				Input: schema, Server: t.Server, Remote: t.Remote, Credential: t.Credential, Inputs: t.Inputs, Outputs: t.Outputs})
 		}
 		err = printList(a, list, []string{"row", "name", "kind", "server", "description"}, func(t tabled) []string {
-			return []string{strconv.FormatInt(t.Row, 10), t.Name, t.Kind, t.Server, firstLine(t.Description)}
+			return []string{strconv.FormatInt(t.Row, 10), t.Name, t.Kind, t.Server, about(t.Description)}
 		})
 		if err == nil && missing > 0 {
 			a.note("%s (%d missing skipped)", plural(len(list), "tool"), missing)
