@@ -318,7 +318,8 @@ func splice(lines []string, from, to int, text string) []byte {
 }
 
 // blockEnd returns the number of lines up to the end of the entry that begins on
-// a line. Comments and blank lines behind it belong to what follows.
+// a line. Comments and blank lines behind it belong to what follows. The items of a list
+// belong to it also where they stand no deeper than its key.
 func blockEnd(lines []string, start, indent int) int {
 	end := start
 	for i := start; i < len(lines); i++ {
@@ -326,7 +327,7 @@ func blockEnd(lines []string, start, indent int) int {
 		own := len(lines[i]) - len(text)
 		switch text = strings.TrimSpace(text); {
 		case text == "", text[0] == '#' && own <= indent:
-		case own <= indent:
+		case own < indent, own == indent && text != "-" && !strings.HasPrefix(text, "- "):
 			return end
 		default:
 			end = i + 1

@@ -30,6 +30,10 @@ func TestEditKeys(t *testing.T) {
 		{"remove the last of a map", "tools:\n  t:\n    server: s\n    policy:\n      timeout: 1s\n    title: T\n", []Field{{"policy.timeout", nil}}, "tools:\n  t:\n    server: s\n    title: T\n"},
 		{"remove of a map on one line", "tools:\n  t:\n    server: s\n    policy: {timeout: 1s, retry: never}\n", []Field{{"policy.timeout", nil}}, "tools:\n  t:\n    server: s\n    policy:\n      retry: never\n"},
 		{"remove what is not there", "tools:\n  t:\n    server: s\n", []Field{{"policy.timeout", nil}, {"arguments", nil}}, "tools:\n  t:\n    server: s\n"},
+		{"in place of a list at the indent of its key", "tools:\n  t:\n    server: s\n    arguments:\n    # the first\n    - name: z\n      type: string\n    -\n      name: y\n    # kept\n    title: T\n", []Field{{"arguments", args}},
+			"tools:\n  t:\n    server: s\n    arguments:\n      - {name: a, type: string, description: one}\n    # kept\n    title: T\n"},
+		{"remove one at the indent of its key", "tools:\n  t:\n    server: s\n    arguments:\n    - {name: z}\n    title: T\n", []Field{{"arguments", nil}}, "tools:\n  t:\n    server: s\n    title: T\n"},
+		{"add behind one at the indent of its key", "tools:\n  t:\n    server: s\n    groups:\n    - a\n  u: {server: s}\n", []Field{{"title", "x"}}, "tools:\n  t:\n    server: s\n    groups:\n    - a\n    title: x\n  u: {server: s}\n"},
 		{"CR LF", "tools:\r\n  t:\r\n    server: s\r\n", []Field{{"title", "x"}}, "tools:\r\n  t:\r\n    server: s\r\n    title: x\r\n"},
 	}
 	for _, tt := range tests {

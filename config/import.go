@@ -189,21 +189,37 @@ func (i *Imported) move(dir string) {
 // set them.
 func (c *conversion) extract() []string {
 	var lines []string
-	seen := map[string]bool{}
-	export := func(name, value string) string {
+	values := map[string]string{} // of the variables
+	// Of two tokens that would have one name the second gets another.
+	free := func(name, value string) string {
 		name = variableName(name)
-		if !seen[name] {
+		for n, first := 2, name; ; n++ {
+			if other, there := values[name]; !there || other == value {
+				return name
+			}
+			name = fmt.Sprintf("%s_%d", first, n)
+		}
+	}
+	export := func(name, value string) string {
+		name = free(name, value)
+		if _, there := values[name]; !there {
 			lines = append(lines, "export "+name+"='"+strings.ReplaceAll(value, "'", `'\''`)+"'")
 		}
-		seen[name] = true
+		values[name] = value
 		return name
 	}
 	secret := func(at *node, name, value string) *node {
-		name = strings.ToLower(variableName(name))
+		name = export(name, value)
 		from := &node{kind: mapNode, line: at.line, col: at.col, src: at.src}
-		taken(from, "env", at, like(at, export(name, value)))
+		taken(from, "env", at, like(at, name))
+		name = strings.ToLower(name)
 		secrets := c.section("secrets", at)
-		if _, there := secrets.get(name); there == nil {
+		there, _ := secrets.get(name)
+		for there != nil && !same(there, from) { // one that is asked for has the name
+			name += "_"
+			there, _ = secrets.get(name)
+		}
+		if there == nil {
 			taken(secrets, name, at, from)
 		}
 		return like(at, name)
@@ -224,7 +240,11 @@ func (c *conversion) extract() []string {
 		env, _ := e.get("env")
 		for i := 0; env != nil && i < len(env.keys) && i < len(env.vals); i++ {
 			if v := env.vals[i]; isToken(v) {
-				env.vals[i] = like(v, "${"+export(env.keys[i].val, v.val)+"}")
+				key := env.keys[i].val
+				if other, there := values[variableName(key)]; there && other != v.val {
+					key = name + "_" + key // another server has one of that name
+				}
+				env.vals[i] = like(v, "${"+export(key, v.val)+"}")
 			}
 		}
 		headers, _ := e.get("headers")

@@ -125,15 +125,18 @@ func (c *Config) run(ctx context.Context, command []string) (string, error) {
 	return strings.TrimRight(first, "\r"), nil
 }
 
-// capped keeps the first 64 KiB and swallows the rest.
-type capped struct{ bytes.Buffer }
+// capped keeps the first 64 KiB and swallows the rest. It embeds no buffer, whose ReadFrom
+// would take all that comes.
+type capped struct{ kept bytes.Buffer }
 
 func (c *capped) Write(p []byte) (int, error) {
-	if room := maxSecret - c.Len(); room > 0 {
-		c.Buffer.Write(p[:min(room, len(p))])
+	if room := maxSecret - c.kept.Len(); room > 0 {
+		c.kept.Write(p[:min(room, len(p))])
 	}
 	return len(p), nil
 }
+
+func (c *capped) String() string { return c.kept.String() }
 
 // reason says why a file cannot be read, without the name of the system call.
 func reason(err error) string {

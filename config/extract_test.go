@@ -1,0 +1,76 @@
+package config
+
+import (
+	"io"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestExtractTokensOfOneName holds that of two tokens which would have one name each goes where it
+// was, and nowhere else.
+func TestExtractTokensOfOneName(t *testing.T) {
+	token := func(c string) string { return "ghp_" + strings.Repeat(c, 36) }
+	in := `{"inputs": [{"id": "g_token", "type": "promptString"}], "servers": {
+		"a": {"type": "stdio", "command": "x", "env": {"API_TOKEN": "` + token("a") + `", "OTHER": "` + token("a") + `"}},
+		"b": {"type": "stdio", "command": "x", "env": {"API_TOKEN": "` + token("b") + `", "B_API_TOKEN": "` + token("c") + `"}},
+		"d": {"type": "stdio", "command": "x", "env": {"API_TOKEN": "` + token("a") + `"}},
+		"e-f": {"type": "http", "url": "https://e.example/mcp", "headers": {"Authorization": "Bearer ` + token("e") + `"}},
+		"e_f": {"type": "http", "url": "https://f.example/mcp", "headers": {"Authorization": "Bearer ` + token("f") + `"}},
+		"g": {"type": "http", "url": "https://g.example/mcp", "headers": {"Authorization": "Bearer ` + token("g") + `"}}}}`
+	got, err := Import(Source{Label: "mcp.json", Data: []byte(in), Extract: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	variables := map[string]string{}
+	for _, line := range got.Export {
+		name, value, _ := strings.Cut(strings.TrimPrefix(line, "export "), "=")
+		variables[name] = strings.Trim(value, "'")
+	}
+	cfg, err := Parse("tenon.yaml", got.YAML(), Options{Dir: t.TempDir(), Home: t.TempDir(), LookupEnv: func(name string) (string, bool) {
+		v, ok := variables[name]
+		return v, ok
+	}})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, got.YAML())
+	}
+	for at, want := range map[string]string{"a API_TOKEN": "a", "a OTHER": "a", "b API_TOKEN": "b", "b B_API_TOKEN": "c", "d API_TOKEN": "a"} {
+		server, key, _ := strings.Cut(at, " ")
+		if v := cfg.Servers[server].Env[key]; v != token(want) {
+			t.Errorf("%s is %s", at, v)
+		}
+	}
+	for server, want := range map[string]string{"e-f": "e", "e_f": "f", "g": "g"} {
+		s, ok := cfg.SecretAt("servers." + server + ".auth.secret")
+		if !ok || variables[s.Env] != token(want) {
+			t.Errorf("the secret of %s is %s: %s", server, s.Env, variables[s.Env])
+		}
+	}
+	if t.Failed() {
+		t.Logf("%s\n%s", got.YAML(), strings.Join(got.Export, "\n"))
+	}
+}
+
+// TestCapped holds that a program which gives a secret cannot fill our memory, however what it says
+// is read.
+func TestCapped(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := make(chan error, 1)
+	go func() {
+		_, err := io.WriteString(w, strings.Repeat("x", 4*maxSecret))
+		written <- err
+		_ = w.Close()
+	}()
+	var c capped
+	n, err := io.Copy(&c, r) // as os/exec does
+	if err != nil || n != 4*maxSecret || len(c.String()) != maxSecret {
+		t.Errorf("%d bytes were read and %d kept, %v", n, len(c.String()), err)
+	}
+	if err := <-written; err != nil {
+		t.Error(err)
+	}
+	_ = r.Close()
+}
