@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -84,6 +85,28 @@ type shell struct{ *clitest.Shell }
 func (p *peers) shell(t *testing.T, env ...string) shell {
 	t.Helper()
 	return shell{clitest.NewShell(t, p.tenon, env...)}
+}
+
+// startTime is what a server may take to start: others work beside.
+const startTime = "1m"
+
+// Run is [clitest.Shell.Run]; a server behind -- has startTime.
+func (s shell) Run(t *testing.T, args ...string) clitest.Output {
+	t.Helper()
+	return s.Shell.Run(t, patient(args)...)
+}
+
+// OK is [clitest.Shell.OK]; a server behind -- has startTime.
+func (s shell) OK(t *testing.T, args ...string) clitest.Output {
+	t.Helper()
+	return s.Shell.OK(t, patient(args)...)
+}
+
+func patient(args []string) []string {
+	if i := slices.Index(args, "--"); i >= 0 {
+		return slices.Insert(slices.Clone(args), i, "--connect-timeout", startTime)
+	}
+	return args
 }
 
 // background starts a program that runs until the test ends, and returns its

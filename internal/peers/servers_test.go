@@ -265,7 +265,7 @@ func (p *peers) testConfig(t *testing.T) {
 }
 
 func command(args []string) map[string]any {
-	return map[string]any{"command": args[0], "args": args[1:]}
+	return map[string]any{"command": args[0], "args": args[1:], "timeout": startTime}
 }
 
 func with(m map[string]any, key string, value any) map[string]any {
