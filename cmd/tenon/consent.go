@@ -35,10 +35,11 @@ func (a *app) consent(ctx context.Context, cfg *config.Config) error {
 	return a.consentTo(ctx, cfg, func(w wish) bool { return !strings.HasPrefix(w.path, "registry") })
 }
 
-// consentToModels is consent to what reaches models, and gets their keys.
+// consentToModels is consent to what reaches models, and gets their keys, and to where
+// traces go.
 func (a *app) consentToModels(ctx context.Context, cfg *config.Config) error {
 	return a.consentTo(ctx, cfg, func(w wish) bool {
-		return strings.HasPrefix(w.path, "models.") || strings.HasPrefix(w.path, "secrets.")
+		return strings.HasPrefix(w.path, "models.") || strings.HasPrefix(w.path, "secrets.") || w.path == "telemetry.otlp"
 	})
 }
 

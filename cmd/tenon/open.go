@@ -74,7 +74,9 @@ func (a *app) open(ctx context.Context, o opening) (*host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.Observe = a.collect(cfg.Config, o.lasting)
+	if o.replay == "" && (o.connect || o.models) { // else nobody agreed, and nothing is reached
+		cfg.Observe = a.collect(cfg.Config, o.lasting)
+	}
 	return host.Open(ctx, cfg)
 }
 

@@ -167,6 +167,10 @@ func TestConsent(t *testing.T) {
 	if err := ask(""); err != nil {
 		t.Fatalf("it asks again: %v", err)
 	}
+	write("servers: {y: {command: nope, env: {K: \"${secret:k}\"}}}\nsecrets: {k: {env: HARMLESS}}\n")
+	if err := ask("y\n"); err != nil {
+		t.Fatalf("yes: %v", err)
+	}
 	for _, changed := range []string{
 		"servers: {x: {command: nope, args: [a, b]}}\n",
 		"servers: {x: {command: nope, args: [a b], env: {LD_PRELOAD: ./x.so}}}\n",
@@ -178,6 +182,8 @@ func TestConsent(t *testing.T) {
 		"servers: {x: {command: nope, args: [a b]}}\nmodels: {m: {provider: openai, model: x, api_key: {env: GITHUB_TOKEN}}}\n",
 		"servers: {x: {command: nope, args: [a b], inherit_env: [PATH, GITHUB_TOKEN]}}\n",
 		"servers: {x: {command: nope, args: [\"${NONE:-a b}\"]}}\n",
+		"servers: {x: {command: nope, args: [a b]}}\ntelemetry: {otlp: \"http://127.0.0.1:1\"}\n",
+		"servers: {x: {command: nope, args: [a b]}, y: {command: nope, env: {K: \"${secret:k}\"}}}\nsecrets: {k: {env: ANOTHER}}\n",
 	} {
 		write(changed)
 		if err := ask(""); exitStatus(err) != exitInterrupted {
@@ -202,6 +208,11 @@ func TestWishesSayWhatIsHandedOver(t *testing.T) {
 		"not enabled": {"servers: {x: {enabled: false, url: \"http://h/mcp\", auth: {type: bearer, secret: {command: [rm, -r]}}}}", ""},
 		"environment": {"servers: {x: {command: p, inherit_env: [PATH, AWS_KEY], env: {A: \"${KEY}\", B: b}}}",
 			"start p, with A (from $KEY), B in its environment, handing it $AWS_KEY"},
+		"secrets by their names": {"servers: {x: {command: p, args: [\"${secret:a}\"], env: {E: \"${secret:b}\"}}, y: {url: \"http://h/mcp\", headers: {H: \"${secret:a}\"}}}\n" +
+			"secrets: {a: {env: AWS_SECRET_ACCESS_KEY}, b: {file: /etc/shadow}}\ntools: {t: {kind: http, request: {url: \"https://h/\", headers: {X: \"{{ secrets.a }}\"}}}}",
+			"call http://h/mcp, sending the header H (from the secret a, $AWS_SECRET_ACCESS_KEY)|send requests to https://h/, with the header X ({{ secrets.a }}, with the secret a, $AWS_SECRET_ACCESS_KEY)|" +
+				"start p '${secret:a}', with E (from the secret b, what is in /etc/shadow) in its environment, with the secret a, $AWS_SECRET_ACCESS_KEY in its command line"},
+		"telemetry": {"telemetry: {otlp: \"https://h/\"}", "send traces and metrics of all runs to https://h/"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,7 +67,7 @@ func wishes(cfg *config.Config) []wish {
 	}
 	for name, t := range cfg.Tools {
 		if t.Kind == tenon.KindHTTP && t.IsEnabled() {
-			text, parts := requestWish(cmp.Or(cfg.Written("tools."+name+".request.url"), t.Request.URL), t.Request)
+			text, parts := requestWish(cfg, cmp.Or(cfg.Written("tools."+name+".request.url"), t.Request.URL), t.Request)
 			add("tools."+name, text, parts...)
 		}
 	}
@@ -86,6 +87,9 @@ func wishes(cfg *config.Config) []wish {
 			text, parts := callWish(cfg, path+".base_url", m.BaseURL, path+".headers", path+".api_key")
 			add(path, text, parts...)
 		}
+	}
+	if o := cfg.Telemetry.OTLP; o != "" {
+		add("telemetry.otlp", "send traces and metrics of all runs to "+cmp.Or(cfg.Written("telemetry.otlp"), o), o)
 	}
 	if cfg.Registry.URL != "" {
 		text, parts := callWish(cfg, "registry.url", cfg.Registry.URL, "", "registry.secret")
@@ -114,7 +118,7 @@ func startWish(cfg *config.Config, path string, s servers.Config) (text string, 
 	}
 	for i := range s.Args {
 		if refs := cfg.SecretRefs(fmt.Sprintf("%s.args[%d]", path, i)); len(refs) > 0 {
-			text += ", with the secret " + strings.Join(refs, ", ") + " in its command line"
+			text += ", with " + namedSecrets(cfg, refs) + " in its command line"
 		}
 	}
 	if vars := slices.Concat(cfg.Variables(path+".command"), cfg.Variables(path+".args")); len(vars) > 0 {
@@ -190,13 +194,17 @@ func callWish(cfg *config.Config, url, address, headers string, secrets ...strin
 
 // requestWish is the wish to send the requests of a tool, given the address as it is
 // written.
-func requestWish(address string, r catalog.Request) (text string, parts []string) {
+func requestWish(cfg *config.Config, address string, r catalog.Request) (text string, parts []string) {
 	text, parts = "send requests to "+address, []string{r.Method, r.URL, r.Body, strconv.FormatBool(r.AllowPrivate)}
 	var sent []string
 	for _, k := range slices.Sorted(maps.Keys(r.Headers)) {
 		sent = append(sent, "the header "+k)
-		if strings.Contains(r.Headers[k], "secrets.") {
-			sent[len(sent)-1] += " (" + r.Headers[k] + ")"
+		var refs []string
+		for _, m := range headerSecret.FindAllStringSubmatch(r.Headers[k], -1) {
+			refs = append(refs, m[1])
+		}
+		if len(refs) > 0 {
+			sent[len(sent)-1] += " (" + r.Headers[k] + ", with " + namedSecrets(cfg, refs) + ")"
 		}
 		parts = append(parts, k+":"+r.Headers[k])
 	}
@@ -224,9 +232,24 @@ func from(cfg *config.Config, path string) string {
 		return " (from " + dollars(vars) + ")"
 	}
 	if refs := cfg.SecretRefs(path); len(refs) > 0 {
-		return " (from the secret " + strings.Join(refs, ", ") + ")"
+		return " (from " + namedSecrets(cfg, refs) + ")"
 	}
 	return ""
+}
+
+// headerSecret matches a secret in a template.
+var headerSecret = regexp.MustCompile(`\{\{\s*secrets\.([A-Za-z0-9_.-]+)\s*\}\}`)
+
+// namedSecrets names secrets, and where each is read: the name says nothing about what is
+// handed over, and the file may give it another place the next time.
+func namedSecrets(cfg *config.Config, names []string) string {
+	parts := slices.Clone(names)
+	for i, name := range parts {
+		if s, ok := cfg.Secrets[name]; ok {
+			parts[i] += ", " + secretWish(s)
+		}
+	}
+	return "the secret " + strings.Join(parts, ", the secret ")
 }
 
 func dollars(names []string) string { return "$" + strings.Join(names, ", $") }
