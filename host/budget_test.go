@@ -215,6 +215,8 @@ func TestAlways(t *testing.T) {
 type counting struct {
 	shop
 	now, most atomic.Int32
+	two       chan struct{} // closed once two have run at a time
+	once      sync.Once
 }
 
 func (c *counting) Call(ctx context.Context, call tenon.Call) (*tenon.Result, error) {
@@ -222,13 +224,20 @@ func (c *counting) Call(ctx context.Context, call tenon.Call) (*tenon.Result, er
 	defer c.now.Add(-1)
 	for m := c.most.Load(); n > m && !c.most.CompareAndSwap(m, n); m = c.most.Load() {
 	}
+	if n == 2 {
+		c.once.Do(func() { close(c.two) })
+	}
+	select {
+	case <-c.two:
+	case <-time.After(30 * time.Second):
+	}
 	time.Sleep(5 * time.Millisecond)
 	return c.shop.Call(ctx, call)
 }
 
 // TestConcurrency bounds the calls of one tool over several runs.
 func TestConcurrency(t *testing.T) {
-	s := &counting{}
+	s := &counting{two: make(chan struct{})}
 	c := &config.Config{Tools: map[string]catalog.Tool{"price": {Server: "shop", RemoteName: "price", Policy: policy.Block{Concurrency: new(2)}}}}
 	h, _ := budgeted(t, t.TempDir(), c, s, func(req *tenon.Request) (*tenon.Response, error) {
 		if req.Messages[len(req.Messages)-1].Role == tenon.RoleUser {

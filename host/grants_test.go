@@ -88,7 +88,7 @@ func TestApproveBesideASlowCall(t *testing.T) {
 			once.Do(func() { close(p.let) }) // while slow is under way
 			return agent.Ruling{Verdict: tenon.Allow, By: "me"}, nil
 		})
-	timer := time.AfterFunc(20*time.Second, func() { once.Do(func() { late = true; close(p.let) }) })
+	timer := time.AfterFunc(time.Minute, func() { once.Do(func() { late = true; close(p.let) }) })
 	defer timer.Stop()
 	var done bool
 	for e, err := range h.Run(t.Context(), host.Question{Text: "go"}) {

@@ -83,7 +83,7 @@ func openCurious(t *testing.T, attended bool, c servers.Config) *host.Host {
 // callAsked makes a call and answers what it asks by rulings, in turn.
 func callAsked(t *testing.T, h *host.Host, args string, rulings ...agent.Ruling) (string, []tenon.Event) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	run, err := h.StartCall(ctx, "ask", json.RawMessage(args))
 	if err != nil {
@@ -200,7 +200,7 @@ func TestQuestionsAreJournaledAndAnswered(t *testing.T) {
 // that does win; what a field that speaks of a secret was given is masked.
 func TestAnswersAreChecked(t *testing.T) {
 	h := openCurious(t, true, servers.Config{})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	run, err := h.StartCall(ctx, "ask", json.RawMessage(ask1("elicitation/create", whoForm)))
 	if err != nil {
@@ -254,7 +254,7 @@ func TestQuestionsHoldNoSecret(t *testing.T) {
 // TestQuestionsExpire ends a question with the run.
 func TestQuestionsExpire(t *testing.T) {
 	h := openCurious(t, true, servers.Config{})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	run, err := h.StartCall(ctx, "ask", json.RawMessage(ask1("elicitation/create", whoForm)))
 	if err != nil {

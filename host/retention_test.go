@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,9 +77,13 @@ func TestRetention(t *testing.T) {
 	if len(rest()) != 7 {
 		t.Errorf("something was deleted after the end: %v", rest())
 	}
-	ctx, stop = context.WithTimeout(t.Context(), 2*time.Second)
-	defer stop()
-	h.Retain(ctx)
+	ctx, stop = context.WithCancel(t.Context())
+	var retains sync.WaitGroup
+	retains.Go(func() { h.Retain(ctx) })
+	eventually(t, "what is old is deleted", func() bool { return len(rest()) <= 4 })
+	time.Sleep(200 * time.Millisecond) // it deletes no more
+	stop()
+	retains.Wait()
 	if diff := cmp.Diff(map[string]bool{"waiting": true, "parent": true, "young fork": true, "young": true}, rest()); diff != "" {
 		t.Error(diff)
 	}

@@ -301,7 +301,7 @@ func TestCredentialsOfCallers(t *testing.T) {
 // reach waits until a run is in a state.
 func reach(t *testing.T, h *host.Host, run string, state tenon.RunState) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
 		row, err := h.RunRow(t.Context(), run)
 		if err != nil {
 			t.Fatal(err)

@@ -58,7 +58,7 @@ func TestTypedDuringAnAnswer(t *testing.T) {
 	}
 	defer h.Close()
 	r.seen = func() { // the message is stored before the call ends
-		for range 1000 {
+		for range 12_000 { // a minute
 			time.Sleep(5 * time.Millisecond)
 			list, err := h.Runs(t.Context(), engine.Filter{})
 			if err != nil || len(list) == 0 {

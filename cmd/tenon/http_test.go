@@ -32,12 +32,12 @@ func cmdHTTP(ts *testscript.TestScript, neg bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	var base []byte
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if base, err = os.ReadFile(ts.MkAbs(filepath.Join(".tenon", "serve.url"))); err == nil && len(base) > 0 {
 			break
 		}
 		if time.Now().After(deadline) {
-			ts.Fatalf("no tenon serve within 30 s")
+			ts.Fatalf("no tenon serve within a minute")
 		}
 	}
 	body := strings.Join(args[4:], "")
@@ -57,7 +57,7 @@ func cmdHTTP(ts *testscript.TestScript, neg bool, args []string) {
 	if own := ts.Getenv("HTTP_CREDENTIALS"); own != "" {
 		req.Header.Set("Tenon-Server-Credentials", own)
 	}
-	c := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	c := &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 	res, err := c.Do(req)
 	ts.Check(err)
 	defer res.Body.Close()

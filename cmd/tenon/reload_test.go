@@ -36,7 +36,7 @@ func (s *spoken) Write(p []byte) (int, error) {
 func (s *spoken) await(t *testing.T, from int, pattern string) (string, int) {
 	t.Helper()
 	re := regexp.MustCompile(pattern)
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		s.mu.Lock()
 		text := s.text.String()
 		s.mu.Unlock()

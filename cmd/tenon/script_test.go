@@ -392,9 +392,9 @@ func cmdGone(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: gone STATS")
 	}
 	p := ofStats(ts, args[0])
-	for deadline := time.Now().Add(30 * time.Second); p.Signal(syscall.Signal(0)) == nil; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); p.Signal(syscall.Signal(0)) == nil; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			ts.Fatalf("process %d is still there after 30 s", p.Pid)
+			ts.Fatalf("process %d is still there after a minute", p.Pid)
 		}
 	}
 }
@@ -419,8 +419,8 @@ func sendSignal(ts *testscript.TestScript, sig syscall.Signal, args []string) {
 	ts.Check(cmd.Start())
 	select {
 	case <-seen.found:
-	case <-time.After(30 * time.Second):
-		ts.Logf("nothing matched %q within 30 s", args[0])
+	case <-time.After(time.Minute):
+		ts.Logf("nothing matched %q within a minute", args[0])
 	}
 	ts.Check(cmd.Process.Signal(sig))
 	_ = cmd.Wait() // the status says it
@@ -437,12 +437,12 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: await RE COMMAND ARGS...")
 	}
 	re := regexp.MustCompile(args[0])
-	for deadline := time.Now().Add(30 * time.Second); ; {
+	for deadline := time.Now().Add(time.Minute); ; {
 		err := ts.Exec(args[1], args[2:]...)
 		if out := ts.ReadFile("stdout"); err == nil && re.MatchString(out) {
 			return
 		} else if time.Now().After(deadline) {
-			ts.Fatalf("nothing matched %q within 30 s; the last output was %s", args[0], out)
+			ts.Fatalf("nothing matched %q within a minute; the last output was %s", args[0], out)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -529,7 +529,7 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	})
 	select {
 	case <-seen.found:
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		ts.Fatalf("the test server did not say where it listens: %s", seen.text.String())
 	}
 	seen.mu.Lock()

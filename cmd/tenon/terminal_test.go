@@ -253,7 +253,7 @@ func (b *besides) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error)
 		case <-b.let:
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			return tenon.ErrorResult("nobody was asked beside this call"), nil
 		}
 	}

@@ -196,7 +196,7 @@ func (f *field) play(t *testing.T, kills int, args []string, check checker) {
 	f.runs++
 	run := ""
 	var said []event
-	for range 200 {
+	for range kills + 200 { // a slow machine may need all kills for one run
 		var after time.Duration
 		if f.killed < kills {
 			after = time.Millisecond + rand.N(450*time.Millisecond)

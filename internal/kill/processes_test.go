@@ -101,14 +101,13 @@ type approval struct {
 // awaits polls from another process until the run waits for a decision.
 func (f *field) awaits(t *testing.T, run string) approval {
 	t.Helper()
-	for range 100 {
+	for end := time.Now().Add(clitest.Patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		o := f.OK(t, "approvals", "list", "-c", "tenon.yaml", "-o", "json")
 		for _, a := range clitest.Decode[[]approval](t, o) {
 			if a.Run == run {
 				return a
 			}
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 	t.Fatalf("run %s never shows in the approvals", run)
 	return approval{}
@@ -120,7 +119,7 @@ func (f *field) decideLive(t *testing.T) {
 	one := f.begin(t, f.WriteFile(t, "live.yaml", `steps:
   - text: both
     calls:
-      - {name: unsafe_slow, arguments: {ms: 4000}}
+      - {name: unsafe_slow, arguments: {ms: 8000}}
       - {name: unsafe_add, arguments: {a: 20, b: 22}}
   - {expect: "42", text: all done}
 `))
@@ -197,7 +196,7 @@ func (f *field) decideTwice(t *testing.T) {
 // it, and does none of its work.
 func (f *field) oneOwner(t *testing.T) {
 	b := f.begin(t, f.WriteFile(t, "slow.yaml", `steps:
-  - calls: [{name: safe_slow, arguments: {ms: 1500}}]
+  - calls: [{name: safe_slow, arguments: {ms: 4000}}]
   - {text: all done}
 `))
 	b.until(t, "decided", "1.0")

@@ -39,7 +39,7 @@ policy: {defaults: {approval: never}}
 				t.Fatal(err)
 			}
 			var asked approval
-			for end := time.Now().Add(20 * time.Second); asked.ID == "" && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+			for end := time.Now().Add(clitest.Patience); asked.ID == "" && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 				for _, a := range clitest.Decode[[]approval](t, f.OK(t, "approvals", "list", "-c", config, "-o", "json")) {
 					asked = a
 				}

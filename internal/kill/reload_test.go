@@ -33,7 +33,7 @@ func TestReload(t *testing.T) {
 		f.until(t, func() bool { return strings.Contains(s.log(), want) })
 	}
 	slow := hand(f.WriteFile(t, "slow.yaml", `steps:
-  - calls: [{name: unsafe_slow, arguments: {ms: 1500}}]
+  - calls: [{name: unsafe_slow, arguments: {ms: 4000}}]
   - {text: all done}
 `))
 	f.begins(t)

@@ -21,7 +21,7 @@ func TestSignals(t *testing.T) {
 	}
 	f := newField(t)
 	slow := f.WriteFile(t, "slow.yaml", `steps:
-  - calls: [{name: unsafe_slow, arguments: {ms: 3000}}]
+  - calls: [{name: unsafe_slow, arguments: {ms: 60000}}]
   - {text: all done}
 `)
 	t.Run("chat during an answer", func(t *testing.T) {

@@ -40,7 +40,7 @@ func TestKilledWhileATaskIsAtWork(t *testing.T) {
 		t.Fatalf("%q: %v", line, err)
 	}
 	f.WriteFile(t, "task.yaml", fmt.Sprintf("servers:\n  t: {url: %q, include: [later]}\npolicy: {defaults: {approval: never}}\n", url))
-	script := f.WriteFile(t, "steps.yaml", "steps:\n  - calls: [{name: later, arguments: {ms: 4000}}]\n  - {text: all done}\n")
+	script := f.WriteFile(t, "steps.yaml", "steps:\n  - calls: [{name: later, arguments: {ms: 8000}}]\n  - {text: all done}\n")
 	cmd := f.Command(context.Background(), "run", "-c", "task.yaml", "--model", "script:"+script, "go")
 	ownGroup(cmd)
 	if err := cmd.Start(); err != nil {
@@ -62,7 +62,7 @@ func TestKilledWhileATaskIsAtWork(t *testing.T) {
 		}
 		return run, kinds
 	}
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(clitest.Patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if _, kinds := journal(); strings.Count(strings.Join(kinds, " "), "started") == 2 {
 			break
 		}
