@@ -58,10 +58,7 @@ func (c Content) MarshalJSON() ([]byte, error) {
 		return c.Raw, nil
 	}
 	if c.Type == ContentText {
-		return json.Marshal(struct {
-			Type string `json:"type"`
-			Text string `json:"text"`
-		}{c.Type, c.Text})
+		return c.appendText(nil), nil
 	}
 	w := contentWire{Type: c.Type, Text: c.Text, Data: c.Data, MimeType: c.MimeType, URI: c.URI, Name: c.Name}
 	if c.Type == ContentResource {
@@ -74,6 +71,10 @@ func (c Content) MarshalJSON() ([]byte, error) {
 		}{c.URI, c.MimeType, c.Text, c.Data}
 	}
 	return json.Marshal(w)
+}
+
+func (c Content) appendText(b []byte) []byte {
+	return append(rawjson.AppendString(append(b, `{"type":"text","text":`...), c.Text), '}')
 }
 
 // UnmarshalJSON keeps the bytes in Raw and reads the known fields. It never
@@ -146,12 +147,36 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 	if len(r.Raw) > 0 {
 		return r.Raw, nil
 	}
+	if r.isText() { // as nearly all of those are that are made here
+		b := append(make([]byte, 0, 64+len(r.Content[0].Text)), `{"content":[`...)
+		for i, c := range r.Content {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = c.appendText(b)
+		}
+		b = append(b, ']')
+		if r.IsError {
+			b = append(b, `,"isError":true`...)
+		}
+		return append(b, '}'), nil
+	}
 	type plain Result
 	p := plain(*r)
 	if p.Content == nil {
 		p.Content = []Content{}
 	}
 	return json.Marshal(&p)
+}
+
+// isText reports whether the result is of texts alone that were made here.
+func (r *Result) isText() bool {
+	for _, c := range r.Content {
+		if c.Type != ContentText || len(c.Raw) > 0 {
+			return false
+		}
+	}
+	return len(r.Content) > 0 && len(r.Structured) == 0 && len(r.Meta) == 0
 }
 
 // UnmarshalJSON reads the fields and keeps the bytes in Raw. Like that of

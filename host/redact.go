@@ -13,7 +13,7 @@ func (h *Host) redacted(r *tenon.Result) *tenon.Result {
 	if h.redactor.IsEmpty() {
 		return r
 	}
-	raw, err := json.Marshal(r)
+	raw, err := r.MarshalJSON() // not by json.Marshal, which goes over it once more
 	if err != nil {
 		return r // it came out of the protocol core, so it is JSON
 	}
@@ -38,7 +38,7 @@ func (h *Host) Redacts() bool { return len(h.redacts) > 0 }
 // and as JSON already, which the journal wants.
 func shown(r *tenon.Result) *tenon.Result {
 	if len(r.Raw) == 0 {
-		raw, err := json.Marshal(r)
+		raw, err := r.MarshalJSON() // not by json.Marshal, which goes over it once more
 		if err != nil {
 			return r // whoever writes it down says so
 		}

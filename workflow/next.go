@@ -66,18 +66,12 @@ func (s *State) Next() []tenon.Command {
 		free = defaultParallel
 	}
 	free -= running
-	all := true
-	for _, p := range s.steps {
-		if p.done {
-			continue
+	for _, p := range s.rest {
+		if p.isReady() {
+			cmds = append(cmds, s.nextOf(p, &free)...)
 		}
-		all = false
-		if !s.isReady(p) {
-			continue
-		}
-		cmds = append(cmds, s.nextOf(p, &free)...)
 	}
-	if all {
+	if len(s.rest) == 0 {
 		return s.end()
 	}
 	if len(cmds) > 0 && s.left() < 0 && running == 0 {
@@ -89,10 +83,7 @@ func (s *State) Next() []tenon.Command {
 // running counts the attempts that are under way, and names what they wait for in
 // their midst.
 func (s *State) running() (waits []tenon.Command, n int) {
-	for _, p := range s.steps {
-		if p.done {
-			continue
-		}
+	for _, p := range s.rest {
 		for _, u := range p.all() {
 			switch {
 			case u == nil || u.out != nil:
@@ -116,9 +107,9 @@ func (p *progress) all() []*unit {
 }
 
 // isReady reports whether all that a step refers to is there.
-func (s *State) isReady(p *progress) bool {
-	for _, n := range p.needs {
-		if !s.byID[n.ID].done {
+func (p *progress) isReady() bool {
+	for _, n := range p.after {
+		if !n.done {
 			return false
 		}
 	}
@@ -256,8 +247,8 @@ func (s *State) late() *tenon.Error {
 func (s *State) share(u *unit) agent.Allowance {
 	a := s.spec.Allowance
 	open := 0
-	for _, p := range s.steps {
-		if !p.done && (p.kind == StepAgent || p.kind == StepTool) {
+	for _, p := range s.rest {
+		if p.kind == StepAgent || p.kind == StepTool {
 			open++
 		}
 	}

@@ -57,6 +57,7 @@ type State struct {
 	now     time.Time // of the last event
 
 	steps  []*progress
+	rest   []*progress // those that are not done, in order
 	byID   map[string]*progress
 	units  map[string]*unit // that are open, by id
 	called map[string]int
@@ -71,8 +72,9 @@ type State struct {
 // progress is how far a step has come.
 type progress struct {
 	*step
-	one   *unit   // of a step that is not repeated
-	each  []*unit // of one that is, nil where it has not begun
+	after []*progress // what it needs
+	one   *unit       // of a step that is not repeated
+	each  []*unit     // of one that is, nil where it has not begun
 	items []json.RawMessage
 	done  bool
 	out   *outcome // of a step that is not repeated
@@ -98,7 +100,7 @@ type outcome struct {
 	skipped bool
 	err     *tenon.Error
 	text    string
-	value   json.RawMessage
+	value   json.RawMessage // nil: what the text stands for
 	table   *tenon.Table
 	rows    json.RawMessage // the first ones
 	tables  []tenon.Table
@@ -140,6 +142,12 @@ func New(w *Workflow, spec Spec) (*State, error) {
 		s.steps = append(s.steps, p)
 		s.byID[st.ID] = p
 	}
+	for _, p := range s.steps {
+		for _, n := range p.needs {
+			p.after = append(p.after, s.byID[n.ID])
+		}
+	}
+	s.rest = slices.Clone(s.steps)
 	return s, nil
 }
 
@@ -305,7 +313,7 @@ func (s *State) begin(u *unit) {
 	bounds := agent.CallBounds{Depth: s.spec.Depth + 1, MaxDepth: s.spec.MaxDepth, Called: s.called}
 	switch u.p.kind {
 	case StepTemplate:
-		u.out = &outcome{text: p.Text, value: jsonIn(p.Text)}
+		u.out = &outcome{text: p.Text}
 	case StepTool:
 		u.call = agent.NewCallStep(s.run, u.id, tenon.ToolCall{Name: s.spec.Names[u.p.ID], Arguments: p.Args}, bounds)
 	case StepHTTP:
@@ -343,9 +351,6 @@ func (s *State) callEnded(u *unit) {
 		u.out = &outcome{err: tenon.Errorf(tenon.CodeTool, "%s", text)}
 	default:
 		u.out = &outcome{text: o.Result.Text(), value: o.Result.Structured, tables: o.Outputs}
-		if len(u.out.value) == 0 {
-			u.out.value = jsonIn(u.out.text)
-		}
 	}
 }
 
@@ -459,6 +464,7 @@ func (s *State) finish(p *progress) {
 		p.out = u.out
 	}
 	p.done = true
+	s.rest = slices.DeleteFunc(s.rest, func(o *progress) bool { return o == p })
 	s.views[p.ID] = p.view()
 }
 
@@ -466,10 +472,7 @@ func (s *State) finish(p *progress) {
 func (s *State) again(at time.Time) {
 	s.started = at
 	s.ended, s.failed = nil, nil
-	for _, p := range s.steps {
-		if p.done {
-			continue
-		}
+	for _, p := range s.rest {
 		for _, u := range append(slices.Clone(p.each), p.one) {
 			if u == nil || u.out == nil || u.out.err == nil || p.forgives() || u.item < 0 && p.each != nil {
 				continue

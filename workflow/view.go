@@ -57,8 +57,12 @@ func (o *outcome) view(s *step) map[string]any {
 			v[k] = e
 		}
 		v["text"] = firstCell(o.table, o.rows)
-	default:
+	case len(o.value) > 0:
 		v["value"] = decoded(o.value)
+	case o.err == nil && !o.skipped:
+		v["value"] = valueOf(o.text)
+	default:
+		v["value"] = nil
 	}
 	if s.kind == StepTool {
 		tables := map[string]any{}
@@ -143,10 +147,10 @@ func textOf(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// jsonIn is the value that a text stands for: what it is as JSON, else the text.
-func jsonIn(text string) json.RawMessage {
+// valueOf is the value that a text stands for: what it is as JSON, else the text.
+func valueOf(text string) any {
 	if t := strings.TrimSpace(text); t != "" && json.Valid([]byte(t)) {
-		return json.RawMessage(t)
+		return decoded(json.RawMessage(t))
 	}
-	return mustJSON(text)
+	return text
 }
