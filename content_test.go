@@ -2,6 +2,7 @@ package tenon_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,6 +42,36 @@ func FuzzResult(f *testing.F) {
 			t.Errorf("%s came out as %s (%v)", b, out, err)
 		}
 	})
+}
+
+// TestResultOfTexts holds the writing of results that were made here to encoding/json.
+func TestResultOfTexts(t *testing.T) {
+	for _, texts := range [][]string{{""}, {"a", "b"}, {"\x00\x1b\"\\\n\t<&>\u2028\u00e9\U0001f600"}, {"cut \xff\xf0\x9f"}} {
+		for _, failed := range []bool{false, true} {
+			r := &tenon.Result{IsError: failed}
+			type block struct {
+				Type string `json:"type"`
+				Text string `json:"text"`
+			}
+			plain := struct {
+				Content []block `json:"content"`
+				IsError bool    `json:"isError,omitempty"`
+			}{IsError: failed}
+			for _, text := range texts {
+				r.Content = append(r.Content, tenon.Text(text))
+				plain.Content = append(plain.Content, block{"text", strings.ToValidUTF8(text, "\ufffd")})
+			}
+			got, err := r.MarshalJSON()
+			want, _ := json.Marshal(plain)
+			var a, b any
+			if err != nil || json.Unmarshal(got, &a) != nil || json.Unmarshal(want, &b) != nil || !cmp.Equal(a, b) {
+				t.Errorf("%q (%v), want %s", got, err, want)
+			}
+			if through, err := json.Marshal(r); err != nil || string(through) != string(want) {
+				t.Errorf("through encoding/json %s (%v), want %s", through, err, want)
+			}
+		}
+	}
 }
 
 // plainResult reads a result by encoding/json alone.
