@@ -68,7 +68,7 @@ Cells of columns of type number, and parameters of type number, are fractions al
 beside a fraction becomes one. What a tool gave is a whole number where it is written as one: ` + "`double(steps.rate.value)`" + ` makes it a fraction in any case.
 
 A failed step fails the workflow, unless ` + "`on_error`" + ` says otherwise; what is under way comes to its end first. A call whose outcome is unknown
-is never made again. ` + "`tenon runs resume`" + ` goes on with a failed workflow: what was done is not done again. ` + "`--debug`" + ` keeps a folder with
+is never made again. ` + "`tenon runs resume`" + ` goes on with a failed workflow: what was done is not done again; ` + "`--out`" + ` writes its tables. ` + "`--debug`" + ` keeps a folder with
 what the steps got. Workflows may call workflows, as deep as ` + "`limits.max_depth`" + `.
 
 What the caller is told: the text of ` + "`message`" + `; without it ` + "`Tool executed successfully (no custom tool message output)`" + `, for an empty one

@@ -64,7 +64,7 @@ func (a *app) drive(ctx context.Context, h desk, run tenon.Run, after uint64, ye
 		}
 		f.asks.end()
 		if s, ends := endedBy(ctx); ends && f.done == nil {
-			return s.stopped("; go on with: " + a.again("runs resume", run.ID))
+			return s.stopped("; go on with: " + a.resuming(run.ID))
 		}
 		if err != nil {
 			a.unfinished(work, h, run.ID)
@@ -106,7 +106,7 @@ func (a *app) unfinished(ctx context.Context, h desk, run string) {
 		a.note("the run has ended (%s); it is shown by: %s", row.State, a.again("runs show", run))
 		return
 	}
-	a.note("go on with: %s", a.again("runs resume", run))
+	a.note("go on with: %s", a.resuming(run))
 }
 
 // lastWords is how long a run is waited for whose end cannot be shown.
@@ -154,7 +154,7 @@ func (a *app) ended(ctx context.Context, h desk, run tenon.Run, f *follower) err
 	}
 	switch {
 	case report.State == tenon.RunFailed:
-		defer a.hint("resume with: %s", a.again("runs resume", run.ID))
+		defer a.hint("resume with: %s", a.resuming(run.ID))
 	case report.State == tenon.RunCompleted && sums:
 		a.summary(report)
 	}
@@ -206,7 +206,7 @@ func (a *app) rests(ctx context.Context, h desk, run tenon.Run) error {
 	if err != nil {
 		return err
 	}
-	a.note("  then go on:  %s", a.again("runs resume", run.ID))
+	a.note("  then go on:  %s", a.resuming(run.ID))
 	err = reported{tenon.Errorf(tenon.CodeWaiting, "approval required: run %s waits for %s", run.ID, plural(n, "decision"))}
 	switch a.format {
 	case formatJSON:

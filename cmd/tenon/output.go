@@ -35,6 +35,11 @@ func (a *app) again(words ...string) string {
 	return "tenon " + strings.Join(words, " ")
 }
 
+// resuming is the command that goes on with a run, for the same tables.
+func (a *app) resuming(run string) string {
+	return a.again(append([]string{"runs resume", run}, a.wanted...)...)
+}
+
 // shellWord quotes a word for a shell where it has to be.
 func shellWord(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool {

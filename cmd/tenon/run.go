@@ -227,6 +227,7 @@ func (a *app) run(ctx context.Context, q *asking, f *conversationFiles, data *da
 	if err := a.attach(ctx, h, &question); err != nil {
 		return err
 	}
+	a.wanted = flagWords("--data-out", data.out)
 	run, err := a.question(ctx, h, question, q.yes)
 	if err == nil {
 		err = data.write(ctx, a, h, run)

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
 )
@@ -146,14 +148,15 @@ func safeLineTabs(cells []string) string {
 
 func newRunsResume(a *app) *cobra.Command {
 	var yes bool
-	data := &dataFiles{}
+	data, made := &dataFiles{}, &ports{}
 	o := opening{connect: true, cassette: cassette{resumed: true}}
 	cmd := &cobra.Command{
 		Use:   "resume RUN",
 		Short: "Go on with a run that was interrupted, was decided, or failed",
 		Long: "Goes on where the run stands: after a crash, after tenon approvals has decided, or after a failure, which\n" +
-			"gives the run its limits anew. No tool call that has ended is made again. " + refHelp,
-		Example: "  tenon runs resume -1\n  tenon runs resume run_06d8k2w5 --yes",
+			"gives the run its limits anew. No tool call that has ended is made again. --out writes the tables that a workflow\n" +
+			"gives, --data-out those that an agent's run has made, also of a run that is completed. " + refHelp,
+		Example: "  tenon runs resume -1\n  tenon runs resume run_06d8k2w5 --yes\n  tenon runs resume -1 --out totals=totals.arrow",
 		Args:    args(1, 1, "the run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.cassette.check(cmd); err != nil {
@@ -162,17 +165,36 @@ func newRunsResume(a *app) *cobra.Command {
 			if err := data.check(a, cmd, &detachFlags{}); err != nil {
 				return err
 			}
-			return a.withRun(cmd.Context(), o, args, func(h desk, run tenon.Run) error {
-				err := a.resume(cmd.Context(), h, run, yes)
-				if local, ok := h.(*host.Host); ok && err == nil {
-					err = data.write(cmd.Context(), a, local, run)
-				}
+			if err := made.checkResumed(a, cmd); err != nil {
 				return err
+			}
+			return a.withRun(cmd.Context(), o, args, func(h desk, run tenon.Run) error {
+				switch flow := run.Core != agent.Version; {
+				case flow && len(data.out) > 0:
+					return usage(cmd, "run %s is of a workflow, whose tables are written by --out [PORT=]FILE", run.ID)
+				case !flow && len(made.out) > 0:
+					return usage(cmd, "run %s is of an agent, and the tables that it has made are written by --data-out FILE", run.ID)
+				}
+				a.wanted = slices.Concat(flagWords("--out", made.out), flagWords("--data-out", data.out))
+				if run.State != tenon.RunCompleted || len(a.wanted) == 0 {
+					if err := a.resume(cmd.Context(), h, run, yes); err != nil {
+						return err
+					}
+				}
+				local, ok := h.(*host.Host)
+				if !ok {
+					return nil
+				}
+				if err := data.write(cmd.Context(), a, local, run); err != nil {
+					return err
+				}
+				return made.writeResult(cmd.Context(), a, local, run.ID)
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "allow every tool call that would ask")
 	data.outFlag(cmd)
+	made.outFlag(cmd.Flags())
 	waitFlag(a, cmd.Flags())
 	o.cassette.flags(cmd.Flags())
 	return cmd

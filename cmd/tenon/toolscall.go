@@ -251,14 +251,10 @@ func (a *app) callWorkflow(ctx context.Context, h *host.Host, w *workflow.Workfl
 	if _, err := a.followCall(ctx, h, c.Name, run.ID); err != nil {
 		return direct{err}
 	}
-	if err := a.flowEnded(ctx, h, run.ID); err != nil || len(p.out) == 0 {
+	if err := a.flowEnded(ctx, h, run.ID); err != nil {
 		return err
 	}
-	r, err := h.WorkflowResult(ctx, run.ID)
-	if err != nil {
-		return err
-	}
-	return p.write(ctx, a, h, r.Outputs)
+	return p.writeResult(ctx, a, h, run.ID)
 }
 
 // followCall shows how a call gets on, asks what the server asks, and returns the

@@ -30,8 +30,12 @@ type ports struct {
 
 func (p *ports) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&p.in, "in", nil, "table for an input of a workflow: `[PORT=]FILE`, an Arrow file; - is stdin; may be repeated")
-	f.StringArrayVar(&p.out, "out", nil, "`[PORT=]FILE` for a table that comes out; - is stdout, as a stream; may be repeated")
+	p.outFlag(f)
 	f.BoolVar(&p.debug, "debug", false, "keep the folder of a workflow that fails, with what its steps got")
+}
+
+func (p *ports) outFlag(f *pflag.FlagSet) {
+	f.StringArrayVar(&p.out, "out", nil, "`[PORT=]FILE` for a table that comes out; - is stdout, as a stream; may be repeated")
 }
 
 func (p *ports) given() bool { return len(p.in) > 0 || p.debug }
@@ -79,13 +83,44 @@ func (p *ports) check(a *app, outputs []workflow.Output) error {
 	if err != nil {
 		return err
 	}
-	for _, file := range to {
-		a.streaming = a.streaming || file == "-"
-	}
+	return p.streams(a, slices.Collect(maps.Values(to)))
+}
+
+// streams takes note of a table that goes to stdout.
+func (p *ports) streams(a *app, files []string) error {
+	a.wanted = flagWords("--out", p.out)
+	a.streaming = a.streaming || slices.Contains(files, "-")
 	if a.streaming && a.isJSON() {
 		return tenon.Errorf(tenon.CodeInvalid, "--out - and -o %s both want stdout; name a file for the table", a.format)
 	}
 	return nil
+}
+
+// checkResumed looks at --out of a run whose outputs are not known yet.
+func (p *ports) checkResumed(a *app, cmd *cobra.Command) error {
+	var files []string
+	for _, arg := range p.out {
+		if arg == "" || strings.HasSuffix(arg, "=") {
+			return usage(cmd, "--out is [PORT=]FILE; '%s' names no file", arg)
+		}
+		_, file, named := strings.Cut(arg, "=")
+		if !named {
+			file = arg
+		}
+		files = append(files, file)
+	}
+	if a.remote != "" && len(p.out) > 0 {
+		return usage(cmd, "--out does not go with --remote: the tables stay with the tenon that works on the run")
+	}
+	return p.streams(a, files)
+}
+
+// flagWords is a flag with each of its values, for a command to type next.
+func flagWords(flag string, values []string) (words []string) {
+	for _, v := range values {
+		words = append(words, flag, shellWord(v))
+	}
+	return words
 }
 
 // targets says which output goes into which file; of is what has the outputs.
@@ -219,10 +254,15 @@ func (a *app) runWorkflow(ctx context.Context, ref string, params json.RawMessag
 	if err := a.drive(ctx, h, run, 0, yes); err != nil {
 		return err
 	}
+	return p.writeResult(ctx, a, h, run.ID)
+}
+
+// writeResult writes what a run came to.
+func (p *ports) writeResult(ctx context.Context, a *app, h *host.Host, run string) error {
 	if len(p.out) == 0 {
 		return nil
 	}
-	r, err := h.WorkflowResult(ctx, run.ID)
+	r, err := h.WorkflowResult(ctx, run)
 	if err != nil {
 		return err
 	}
@@ -257,7 +297,7 @@ func (a *app) flowEnded(ctx context.Context, h *host.Host, run string) error {
 		a.note("what its steps got is kept in %s", r.Folder)
 	}
 	if report.State == tenon.RunFailed && r.Run.Caller == "" {
-		defer a.hint("resume with: %s", a.again("runs resume", r.Run.ID))
+		defer a.hint("resume with: %s", a.resuming(r.Run.ID))
 	}
 	if a.isJSON() {
 		out := workflowJSON{Run: r.Run.ID, State: r.Run.State, Message: r.Message, Outputs: r.Outputs, Folder: r.Folder, Error: r.Err,
