@@ -146,6 +146,9 @@ type origin struct {
 
 func (a *app) origin(cfg *config.Config, server string, entry servers.Config) (o origin, err error) {
 	switch {
+	case entry.Transport != servers.TransportStdio && fromVariables(cfg.Written("servers."+server+".url"), entry.URL):
+		a.note("server '%s' is named as %s: its URL has values of variables in it, which a table must not hold", server, table.ServerURI(server))
+		return origin{address: table.ServerURI(server), foreign: true}, nil
 	case entry.Transport != servers.TransportStdio:
 		o.address = entry.URL
 	case cfg.File != "" || cfg.Path != "":
@@ -157,12 +160,28 @@ func (a *app) origin(cfg *config.Config, server string, entry servers.Config) (o
 	if o.address, err = bare(o.address); err != nil {
 		return o, tenon.Errorf(tenon.CodeInvalid, "server '%s': %w", server, err)
 	}
+	if _, query, ok := strings.Cut(o.address, "?"); ok && query != "" && !o.foreign {
+		a.note("server '%s': the table holds its URL with all that stands behind the ?, for everybody who gets the table; a secret in it belongs into a variable", server)
+	}
 	if entry.Auth.Type != "" && entry.Auth.Type != servers.AuthNone {
 		if o.credential = cfg.SecretName("servers." + server + ".auth.secret"); o.credential == "" {
 			a.note("server '%s' wants credentials that have no name: a table holds names of secrets alone; put the secret under secrets and name it in servers.%s.auth.secret", server, server)
 		}
 	}
 	return o, nil
+}
+
+// fromVariables reports whether an address has values of variables or secrets where tokens
+// stand, which is behind its host. Text is how the configuration writes it.
+func fromVariables(text, address string) bool {
+	behind := text
+	if _, after, ok := strings.Cut(text, "://"); ok {
+		behind = after
+	}
+	if i := strings.IndexAny(behind, "/?#"); i >= 0 && strings.Contains(behind[i:], "${") {
+		return true
+	}
+	return strings.Contains(text, "${") && strings.Contains(address, "?")
 }
 
 // bare refuses an address with a password in it: tables are passed on.
