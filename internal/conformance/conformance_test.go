@@ -32,7 +32,7 @@ const scenario = "MCP_CONFORMANCE_SCENARIO"
 
 func TestMain(m *testing.M) {
 	if name := os.Getenv(scenario); name != "" {
-		ctx, cancel := context.WithTimeout(context.Background(), 25*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 55*time.Second) // before the suite gives it up
 		defer cancel()
 		if err := client(ctx, name, os.Args[len(os.Args)-1]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -73,10 +73,10 @@ func TestClient_HD_FR_003(t *testing.T) {
 		t.Run(revision, func(t *testing.T) {
 			required := requirements(t, filepath.Join(suite, "requirements", revision+".yaml"))
 			out := t.TempDir()
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 270*time.Second)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, node, filepath.Join(suite, "dist", "index.js"),
-				"client", "--command", self, "--requirements", revision, "-o", out)
+				"client", "--command", self, "--requirements", revision, "--timeout", "60000", "-o", out)
 			log, err := cmd.CombinedOutput() // its status says less than the checks
 			var exit *exec.ExitError
 			if err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
