@@ -197,6 +197,7 @@ test("results: a picture, numbers with all their digits, and five megabytes of t
   await page.getByRole("textbox").last().fill('{"a": 9007199254740993, "b": 0}');
   await call();
   await page.getByRole("link", { name: "the call as a run" }).click();
+  await expect(page).toHaveURL(/\/runs\/run_/);
   await expect(page.getByText("9007199254740993").first()).toBeVisible();
   const run = page.url().split("/").pop()!;
   expect(p.run("runs", "events", run, "-c", "tenon.yaml", "-o", "jsonl")).toContain('"a":9007199254740993');

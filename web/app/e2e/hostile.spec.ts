@@ -95,6 +95,7 @@ async function look({ page, wrong }: Watched, within: string): Promise<Set<strin
   const { marks, text } = await page.evaluate(async (root) => {
     const box = document.querySelector(root)!;
     const drawn = () => new Promise((r) => requestAnimationFrame(() => setTimeout(r)));
+    await drawn(); // what was scrolled or gone to just now
     for (let round = 0; round < 12; round++) {
       const shut = [...box.querySelectorAll<HTMLElement>("button[aria-expanded=false]:not([role=combobox])")].filter((b) => !b.dataset.looked);
       if (shut.length === 0) break;
@@ -217,6 +218,7 @@ test("B12 approvals: arguments of calls that wait", async ({ chrome }) => {
       await expect(g.page.getByRole("article", { name: /Decision about/ })).toHaveCount(30);
       await g.look("main");
       await to(g.page, "/approvals");
+      await expect(g.page.locator('[data-approval*="/1."]')).toHaveCount(30);
     }
     await g.page.evaluate(async () => {
       const headers = { "Content-Type": "application/json", Authorization: `Bearer ${sessionStorage.getItem("tenon.token")}` };
@@ -291,8 +293,9 @@ test("B12 prompts, resources, the palette, searches, statistics, settings, error
     await g.look("dialog");
   }
   await g.page.keyboard.press("Escape");
+  const found = g.page.waitForResponse(/search/);
   await g.page.getByLabel("Search in all sessions").fill("pwned");
-  await g.page.waitForResponse(/search/);
+  await found;
   await g.look("body");
   for (const at of ["/runs", "/stats", "/settings"]) {
     await to(g.page, at);
@@ -315,7 +318,10 @@ test("B12 tables, and what a workflow made of them: cells, names of columns, its
   await expect(grid).toHaveAttribute("aria-rowcount", "301");
   const seen = new Set<string>();
   for (let top = 0; top < 300 * 27; top += 400) {
-    await grid.evaluate((e, y) => e.scrollTo(y % 800, y), top);
+    await grid.evaluate((e, y) => {
+      e.scrollTo(y % 800, y);
+      return new Promise((r) => requestAnimationFrame(() => setTimeout(r)));
+    }, top);
     await expect(grid.getByRole("cell", { name: "…", exact: true })).toHaveCount(0);
     for (const m of await g.look("main")) seen.add(m);
   }

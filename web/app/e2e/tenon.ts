@@ -78,7 +78,7 @@ export class Project {
     this.url = `http://127.0.0.1:${port}`;
     this.served = spawn(this.tenon, ["serve", "-c", "tenon.yaml", "--listen", `127.0.0.1:${port}`, ...args], { cwd: this.dir, env: this.env(), stdio: ["ignore", "ignore", "pipe"] });
     this.served.stderr!.on("data", (b: Buffer) => (this.log += b.toString()));
-    for (let i = 0; i < 1200; i++) {
+    for (let i = 0; i < 1800; i++) {
       if (this.served.exitCode !== null) throw new Error(`tenon serve ended:\n${this.log}`);
       const ok = await fetch(`${this.url}/healthz`).then((r) => r.ok, () => false);
       if (ok) return;
