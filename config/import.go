@@ -32,6 +32,8 @@ type Imported struct {
 	Notes []Error
 	// Export are the lines that set the variables which stand for extracted tokens.
 	Export []string
+	// Extracted are the tokens themselves, by the names of their variables.
+	Extracted map[string]string
 
 	root *node
 }
@@ -62,7 +64,7 @@ func Import(src Source) (*Imported, error) {
 	c := &conversion{sink: s, kind: src.Kind, home: o.Home, dir: workspace(o.Dir), enabled: src.Enabled}
 	out := &Imported{Kind: src.Kind, root: c.convert(root)}
 	if src.Extract {
-		out.Export = c.extract()
+		out.Export, out.Extracted = c.extract()
 	}
 	if len(s.errs) == 0 {
 		c.validate()
@@ -186,8 +188,8 @@ func (i *Imported) move(dir string) {
 }
 
 // extract puts variables in the place of literal tokens and returns the lines that
-// set them.
-func (c *conversion) extract() []string {
+// set them, and the tokens by variable.
+func (c *conversion) extract() ([]string, map[string]string) {
 	var lines []string
 	values := map[string]string{} // of the variables
 	// Of two tokens that would have one name the second gets another.
@@ -285,7 +287,7 @@ func (c *conversion) extract() []string {
 	})
 	// What was put elsewhere is no literal any more.
 	c.warns = deleteLiteral(c.warns)
-	return lines
+	return lines, values
 }
 
 // deleteLiteral takes the warnings about literal tokens out of a list.

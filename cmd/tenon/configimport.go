@@ -200,6 +200,13 @@ func (a *app) writeImport(ctx context.Context, made *config.Imported) error {
 	if o.File == "" {
 		o.File = file
 	}
+	o.LookupEnv = func(name string) (string, bool) { // what was extracted is set with the lines that were printed
+		if v, ok := a.lookupEnv(name); ok {
+			return v, ok
+		}
+		v, ok := made.Extracted[name]
+		return v, ok
+	}
 	changes, left := made.Changes(dir)
 	cfg, err := config.Edit(ctx, o, config.Edits{Changes: changes, Create: true})
 	if err != nil {
