@@ -285,8 +285,13 @@ func (h *Host) toolsOf(ctx context.Context, f *flow) (*catalog.Snapshot, map[str
 			continue
 		}
 		if sets[st.Server] == nil {
-			names := slices.Sorted(maps.Keys(sets))
-			return nil, nil, tenon.Errorf(tenon.CodeInvalid, "step '%s' of workflow '%s': there is no server '%s'%s", st.ID, f.Name, tenon.Visible(st.Server), nearest(st.Server, names))
+			// Those that somebody configured: tenon's own are no help here.
+			names := slices.DeleteFunc(slices.Sorted(maps.Keys(sets)), isReserved)
+			text := nearest(st.Server, names)
+			if len(names) == 0 {
+				text = "; add it to servers in tenon.yaml: tenon servers add " + tenon.Visible(st.Server) + " -- COMMAND"
+			}
+			return nil, nil, tenon.Errorf(tenon.CodeInvalid, "step '%s' of workflow '%s': there is no server '%s'%s", st.ID, f.Name, tenon.Visible(st.Server), text)
 		}
 		servers = append(servers, st.Server)
 	}
