@@ -79,13 +79,25 @@ func manFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
 	})
 }
 
-// manText writes text as it stands.
+// manText writes paragraphs that man(1) fills, lists, and examples as they stand.
 func manText(b *strings.Builder, s string) {
-	b.WriteString(".nf\n")
-	for _, l := range strings.Split(s, "\n") {
-		b.WriteString(roff(l) + "\n")
+	for _, block := range helpBlocks(strings.Trim(s, "\n")) {
+		switch {
+		case block.prose:
+			b.WriteString(".PP\n")
+			for _, l := range block.lines {
+				b.WriteString(roff(l) + "\n")
+			}
+		case block.name != "":
+			fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(strings.TrimSpace(block.name)), roff(block.meaning))
+		case block.lines[0] != "":
+			b.WriteString(".PP\n.nf\n")
+			for _, l := range block.lines {
+				b.WriteString(roff(l) + "\n")
+			}
+			b.WriteString(".fi\n")
+		}
 	}
-	b.WriteString(".fi\n")
 }
 
 func roff(s string) string {

@@ -182,6 +182,7 @@ func newRoot(a *app, args []string) *cobra.Command {
 	root.Version = version().Version
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetUsageFunc(printUsage)
+	root.SetHelpFunc(a.help)
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)

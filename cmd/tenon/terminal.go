@@ -39,11 +39,13 @@ func (a *app) env(name string) (string, bool) {
 // canAsk reports whether there is a person to ask.
 func (a *app) canAsk() bool { return a.inTTY && a.errTTY && !a.noInput }
 
-// width is that of the terminal in characters.
+// width is that of the terminal in characters; stdout may be a file or a pipe beside it.
 func (a *app) width() int {
-	if f, ok := a.out.(*os.File); ok {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 20 {
-			return w
+	for _, stream := range []any{a.out, a.err} {
+		if f, ok := stream.(*os.File); ok {
+			if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 20 {
+				return w
+			}
 		}
 	}
 	return 100
