@@ -364,14 +364,14 @@ func nearest(s string, names []string) string {
 // planned is the event of a command that plans a step of a workflow: there is nothing
 // left to decide.
 func planned(a engine.Attempt) (tenon.Event, bool) {
-	if a.Row.Core != workflow.Version {
+	if _, call := a.Local.(*agent.DecideCommand); call || a.Row.Core != workflow.Version {
 		return tenon.Event{}, false
 	}
-	var p workflow.PlanCommand
-	if json.Unmarshal(a.Data, &p) != nil || p.Plan == nil {
+	p, err := tenon.CommandData[workflow.PlanCommand](a.Command)
+	if err != nil || p.Plan == nil {
 		return tenon.Event{}, false
 	}
-	return tenon.Event{Step: a.Step, Kind: workflow.EventPlanned, Data: p.Plan}, true
+	return tenon.Event{Step: a.Step, Kind: workflow.EventPlanned, Data: encode(p.Plan)}, true
 }
 
 // workflowOutcome is what the run of a workflow came to, as its caller sees it.

@@ -26,10 +26,10 @@ type Planned struct {
 	Error  *tenon.Error      `json:"error,omitempty"`
 }
 
-// PlanCommand is the data of a command of kind decide that plans an attempt. There is
+// PlanCommand plans an attempt, as the Local of a command of kind decide. There is
 // nothing left to decide: it is recorded as it is.
 type PlanCommand struct {
-	Plan json.RawMessage `json:"plan,omitempty"` // a Planned
+	Plan *Planned `json:"plan,omitempty"`
 }
 
 // planCommand plans an attempt. Item is -1 for the step itself.
@@ -38,7 +38,7 @@ func (s *State) planCommand(p *progress, item, try int) tenon.Command {
 	if plan.Error != nil {
 		plan = &Planned{Error: plan.Error}
 	}
-	return tenon.Command{Step: p.id(item, try), Kind: agent.CommandDecide, Idempotent: true, Data: mustJSON(PlanCommand{mustJSON(plan)})}
+	return tenon.Command{Step: p.id(item, try), Kind: agent.CommandDecide, Idempotent: true, Local: &PlanCommand{plan}}
 }
 
 func (s *State) plan(p *progress, item int) *Planned {

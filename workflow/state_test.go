@@ -154,9 +154,8 @@ func kinds(cmds []tenon.Command) (list []string) {
 }
 
 func (d *world) decide(c tenon.Command) {
-	var p workflow.PlanCommand
-	if err := json.Unmarshal(c.Data, &p); err == nil && p.Plan != nil {
-		d.record(tenon.Event{Step: c.Step, Kind: workflow.EventPlanned, Data: p.Plan})
+	if p, ok := c.Local.(*workflow.PlanCommand); ok {
+		d.record(tenon.Event{Step: c.Step, Kind: workflow.EventPlanned, Data: data(p.Plan)})
 		return
 	}
 	dc, err := tenon.CommandData[agent.DecideCommand](c)
