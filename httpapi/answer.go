@@ -53,13 +53,24 @@ func (c *call) sendTagged(status int, kind string, b []byte, tag string) {
 		}
 		h.Set("ETag", tag)
 		h.Set("Cache-Control", "no-cache")
-		if slices.Contains(strings.Split(strings.ReplaceAll(c.req.Header.Get("If-None-Match"), " ", ""), ","), tag) {
+		if isHeld(c.req.Header.Get("If-None-Match"), tag) {
 			c.w.WriteHeader(http.StatusNotModified)
 			return
 		}
 	}
 	c.w.WriteHeader(status)
 	_, _ = c.w.Write(b)
+}
+
+// isHeld reports whether If-None-Match names a tag, compared weakly (RFC 9110, section
+// 13.1.2): a proxy that compresses makes a weak one of ours.
+func isHeld(header, tag string) bool {
+	for t := range strings.SplitSeq(header, ",") {
+		if t = strings.TrimSpace(t); t == "*" || strings.TrimPrefix(t, "W/") == tag {
+			return true
+		}
+	}
+	return false
 }
 
 // encode writes JSON on one line, with < and & as they are.

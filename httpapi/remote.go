@@ -3,10 +3,12 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -76,6 +78,13 @@ func (c *Client) RunRow(ctx context.Context, ref string) (tenon.Run, error) {
 			return tenon.Run{}, err
 		}
 		return found[-n-1], nil
+	}
+	if i := strings.LastIndexByte(ref, '/'); i > 0 { // what it called, and what was called after it, begin with its id
+		if found, err := c.Runs(ctx, engine.Filter{Caller: ref[:i], Prefix: ref, Limit: maxPageSize}); err != nil {
+			return tenon.Run{}, err
+		} else if i := slices.IndexFunc(found, func(r tenon.Run) bool { return r.ID == ref }); i >= 0 {
+			return found[i], nil
+		}
 	}
 	found, err := c.Runs(ctx, engine.Filter{Prefix: ref, Limit: 2})
 	whole := slices.IndexFunc(found, func(r tenon.Run) bool { return r.ID == ref })
@@ -210,7 +219,12 @@ func (c *Client) StartCall(ctx context.Context, name string, args json.RawMessag
 
 // FollowCall follows a call that StartCall began, as [host.Host.FollowCall] does.
 func (c *Client) FollowCall(ctx context.Context, run string, after uint64, watch func(tenon.Event)) (*tenon.Result, error) {
-	result, err := host.CallResult(ctx, run, c.Events(ctx, run, after), watch)
+	return c.FollowEvents(ctx, run, c.Events(ctx, run, after), watch)
+}
+
+// FollowEvents is FollowCall with the events of the run, however they come.
+func (c *Client) FollowEvents(ctx context.Context, run string, events iter.Seq2[tenon.Event, error], watch func(tenon.Event)) (*tenon.Result, error) {
+	result, err := host.CallResult(ctx, run, events, watch)
 	if err != nil && ctx.Err() != nil {
 		_ = c.Cancel(context.WithoutCancel(ctx), run, "the caller gave up") // nobody is left to be told
 	}

@@ -244,6 +244,11 @@ func (f *far) Events(ctx context.Context, run string, after uint64) iter.Seq2[te
 	}
 }
 
+// FollowCall follows a call there, across a stream that breaks off, as Events does.
+func (f *far) FollowCall(ctx context.Context, run string, after uint64, watch func(tenon.Event)) (*tenon.Result, error) {
+	return f.Client.FollowEvents(ctx, run, f.Events(ctx, run, after), watch)
+}
+
 // Resume goes on with a run there. One that was decided goes on by itself.
 func (f *far) Resume(ctx context.Context, run string) error {
 	err := f.Client.Resume(ctx, run)

@@ -65,6 +65,31 @@ func TestRejoin(t *testing.T) {
 	}
 }
 
+// TestRejoinCall: a tool call is followed across a stream that breaks off, as a run is.
+func TestRejoinCall(t *testing.T) {
+	asked := 0
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		if asked++; asked == 1 {
+			fmt.Fprint(w, "id: 1\ndata: {\"run\":\"run_a\",\"seq\":1,\"kind\":\"run\"}\n\nevent: stopping\ndata: {}\n\n")
+			return
+		}
+		fmt.Fprint(w, "id: 2\ndata: {\"run\":\"run_a\",\"seq\":2,\"kind\":\"result\",\"data\":{\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"42\"}]}}}\n\n"+
+			"id: 3\ndata: {\"run\":\"run_a\",\"seq\":3,\"kind\":\"done\",\"data\":{\"state\":\"completed\"}}\n\n")
+	}))
+	defer srv.Close()
+	c, err := httpapi.NewRemote(srv.URL, tenon.Secret{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var d desk = &far{Client: c, note: func(string, ...any) {}, pause: 1}
+	r, err := d.FollowCall(t.Context(), "run_a", 0, func(tenon.Event) {})
+	if err != nil || r.Text() != "42" {
+		t.Errorf("%v, %v", r, err)
+	}
+}
+
 // TestRemoteAddress: what is no address is refused, without showing what may be secret.
 func TestRemoteAddress(t *testing.T) {
 	for _, bad := range []string{"", "host", "host:80", "ftp://host", "http://", "http://user:pass@host", "http://host?token=pass", "http://host#pass", "http://[::1", "http://ho st"} {

@@ -103,3 +103,17 @@ func TestReadWhileStopping(t *testing.T) {
 		}
 	}
 }
+
+// TestNotModified holds that what the client has is not sent again, also where something in between
+// has compressed it, which makes a weak tag of ours.
+func TestNotModified(t *testing.T) {
+	h, _, _ := serve(t)
+	handler := httpapi.Handler(h)
+	_, head, _ := request(t, handler, "GET", "/api/v1/me", "", "")
+	tag := head.Get("ETag")
+	for held, want := range map[string]int{tag: 304, "W/" + tag: 304, `"other", W/` + tag: 304, "*": 304, `"other"`: 200, "W/": 200} {
+		if status, _, _ := request(t, handler, "GET", "/api/v1/me", "", "", "If-None-Match", held); status != want {
+			t.Errorf("If-None-Match: %s: HTTP %d, want %d", held, status, want)
+		}
+	}
+}

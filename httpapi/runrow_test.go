@@ -1,0 +1,45 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/httpapi"
+)
+
+// TestRunRowOfACalledRun holds that a client finds a run that another one called by its whole id, also
+// where it called runs itself and the eleventh call of its turn was one.
+func TestRunRowOfACalledRun(t *testing.T) {
+	ids := []string{"run_b/1.11", "run_b/1.10", "run_b/1.1/3.0", "run_b/1.1/2.0", "run_b/1.1", "run_b/1.0", "run_b", "run_a"} // as the store lists them
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		limit, _ := strconv.Atoi(q.Get("limit"))
+		list := []tenon.Run{}
+		for _, id := range ids {
+			caller := id[:max(0, strings.LastIndexByte(id, '/'))]
+			if strings.HasPrefix(id, q.Get("prefix")) && (q.Get("caller") == "" || q.Get("caller") == caller) && len(list) < limit {
+				list = append(list, tenon.Run{ID: id, Caller: caller})
+			}
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"items": list})
+	}))
+	defer srv.Close()
+	c, err := httpapi.NewRemote(srv.URL, tenon.Secret{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for ref, want := range map[string]string{"run_b/1.1": "run_b/1.1", "run_b/1.1/2": "run_b/1.1/2.0", "run_b/1.11": "run_b/1.11", "run_a": "run_a"} {
+		if run, err := c.RunRow(t.Context(), ref); err != nil || run.ID != want {
+			t.Errorf("%s: %s, %v", ref, run.ID, err)
+		}
+	}
+	if _, err := c.RunRow(t.Context(), "run_b/1.1/"); tenon.ErrorCode(err) != tenon.CodeConflict {
+		t.Errorf("the beginning of two: %v", err)
+	}
+}
