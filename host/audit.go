@@ -69,7 +69,7 @@ func (w *auditor) run(ctx context.Context, run string, after *[]string) error {
 	}
 	turn := ""
 	var behind, made []string
-	for _, c := range agent.Calls(events) {
+	for _, c := range callsAndAgents(events) {
 		if now, _, _ := strings.Cut(c.Step, "."); now != turn {
 			if turn = now; len(made) > 0 {
 				*after, made = made, nil
@@ -102,6 +102,29 @@ func (w *auditor) run(ctx context.Context, run string, after *[]string) error {
 		*after = made
 	}
 	return nil
+}
+
+// callsAndAgents is the tool calls of a run, and the agents that steps of a workflow asked,
+// which no call stands for, in the order in which they began.
+func callsAndAgents(events []tenon.Event) []agent.CallRecord {
+	calls, next := agent.Calls(events), 0 // a record for each that was proposed
+	seen := map[string]bool{}
+	var list []agent.CallRecord
+	for _, e := range events {
+		switch e.Kind {
+		case agent.EventProposed:
+			seen[e.Step] = true
+			list = append(list, calls[next])
+			next++
+		case tenon.EventStarted:
+			var d tenon.StartedData
+			if json.Unmarshal(e.Data, &d) == nil && d.Kind == agent.CommandChild && !seen[e.Step] {
+				seen[e.Step] = true
+				list = append(list, agent.CallRecord{Run: e.Run, Step: e.Step, Server: catalog.AgentServer, Outcome: agent.CallDone})
+			}
+		}
+	}
+	return list
 }
 
 // step writes one call.
