@@ -118,9 +118,10 @@ func (a *app) approve(ctx context.Context, id string, r agent.Ruling) (err error
 	if !mine {
 		return tenon.Errorf(tenon.CodeConflict, "%s", a.winner(won))
 	}
-	next := "go on with: " + a.again("runs resume", p.Run)
+	top, _, _ := strings.Cut(p.Run, "/") // it goes on with those that it has called
+	next := "go on with: " + a.again("runs resume", top)
 	if served, err := h.Claimed(serveClaim); err == nil && served {
-		next = "tenon serve goes on with run " + p.Run
+		next = "tenon serve goes on with run " + top
 	}
 	if len(r.Arguments) > 0 {
 		p.Arguments = r.Arguments
