@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -71,6 +72,12 @@ func scripts() testscript.Params {
 	return testscript.Params{
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
+		Condition: func(name string) (bool, error) {
+			if name != "nohup" {
+				return false, fmt.Errorf("there is no condition %q", name)
+			}
+			return signal.Ignored(syscall.SIGHUP), nil // tenon keeps to it, too
+		},
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, "home")
 			if err := os.MkdirAll(home, 0o700); err != nil {
