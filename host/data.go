@@ -123,7 +123,7 @@ func (h *Host) query(ctx context.Context, tables []tenon.Table, q table.Query, o
 			continue
 		}
 		if id >= len(tables) {
-			return t, rows, agent.NoData(m[1], len(tables))
+			continue // a text of the query may be called so, too
 		}
 		data, err := h.store.Blob(ctx, tables[id].Digest)
 		if err != nil {
@@ -139,6 +139,11 @@ func (h *Host) query(ctx context.Context, tables []tenon.Table, q table.Query, o
 	if err != nil {
 		if out.full {
 			err = errTableFull
+		}
+		if _, what, ok := strings.Cut(err.Error(), "no such table: "); ok {
+			if m := tableName.FindStringSubmatchIndex(what); m != nil && m[0] == 0 {
+				err = agent.NoData(what[m[2]:m[3]], len(tables))
+			}
 		}
 		return t, rows, err
 	}
