@@ -175,7 +175,7 @@ func Redacted(list []Value) []Value {
 		switch last := parts[len(parts)-1]; {
 		case inside("servers", "env", "headers", "config"), inside("models", "headers"), inside("tools", "headers"):
 			out[i].Value = "***"
-		case last == "url" || last == "base_url" || last == "issuer":
+		case last == "url" || last == "base_url" || last == "issuer" || last == "otlp":
 			out[i].Value = redactedURL(v.Value)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -35,6 +36,7 @@ const (
 type Collector struct {
 	*Metrics
 	cfg   Config
+	shown string // the endpoint in logs, without a password
 	fold  fold
 	began time.Time
 
@@ -60,7 +62,7 @@ func New(cfg Config) *Collector {
 	if cfg.Every <= 0 {
 		cfg.Every = 5 * time.Second
 	}
-	c := &Collector{Metrics: NewMetrics(), cfg: cfg, fold: fold{runs: map[string]map[string]*Ended{}}, began: time.Now(),
+	c := &Collector{Metrics: NewMetrics(), cfg: cfg, shown: shown(cfg.Endpoint), fold: fold{runs: map[string]map[string]*Ended{}}, began: time.Now(),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	if cfg.Endpoint == "" {
 		close(c.done)
@@ -68,6 +70,18 @@ func New(cfg Config) *Collector {
 		go c.send()
 	}
 	return c
+}
+
+// shown is an address without its login.
+func shown(endpoint string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return "what is no address"
+	}
+	if u.User != nil {
+		u.User = url.User("***")
+	}
+	return u.String()
 }
 
 // Observe is told of the events that a run has stored, with its row as it is then. It
@@ -140,14 +154,14 @@ func (c *Collector) sendSpans() (more bool) {
 	}
 	if err := c.post("/v1/traces", c.tracesBody(batch)); err != nil {
 		c.add(c.dropped, float64(n))
-		c.cfg.Logger.Warn("traces were not taken", "endpoint", c.cfg.Endpoint, "spans", n, "error", err.Error())
+		c.cfg.Logger.Warn("traces were not taken", "endpoint", c.shown, "spans", n, "error", err.Error())
 	}
 	return more
 }
 
 func (c *Collector) sendMetrics() {
 	if err := c.post("/v1/metrics", c.metricsBody()); err != nil {
-		c.cfg.Logger.Warn("metrics were not taken", "endpoint", c.cfg.Endpoint, "error", err.Error())
+		c.cfg.Logger.Warn("metrics were not taken", "endpoint", c.shown, "error", err.Error())
 	}
 }
 

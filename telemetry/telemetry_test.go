@@ -1,8 +1,10 @@
 package telemetry
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -349,5 +351,26 @@ func TestCollectorThatIsDown(t *testing.T) {
 	}
 	if c.dropped.at(nil).value < maxQueue/2 {
 		t.Errorf("%v spans were dropped", c.dropped.at(nil).value)
+	}
+}
+
+// TestEndpointInLogs holds that the login of a collector's address stands in no log.
+func TestEndpointInLogs(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, password, _ := r.BasicAuth(); password != "s3cret" {
+			t.Error("the login was not sent")
+		}
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer s.Close()
+	var log bytes.Buffer
+	c := New(Config{Endpoint: strings.Replace(s.URL, "://", "://me:s3cret@", 1), Client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
+		Every: time.Hour, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	observe(c, story())
+	if err := c.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if text := log.String(); strings.Contains(text, "s3cret") || strings.Count(text, "were not taken") != 2 {
+		t.Errorf("the log: %s", text)
 	}
 }

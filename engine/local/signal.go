@@ -227,6 +227,7 @@ func (e *Engine) driveToEnd(ctx context.Context, d *driver) error {
 	e.halted.forget(d.id)
 	e.mu.Unlock()
 	if err := d.open(ctx, &engine.Spec{}); err != nil || d.row.State.Ended() {
+		d.failed = err // for who starts the run at this moment
 		e.drop(d)
 		return err
 	}
