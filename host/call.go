@@ -126,7 +126,7 @@ func CallResult(ctx context.Context, run string, events iter.Seq2[tenon.Event, e
 			}
 			result = o.Result
 		case engine.EventWaiting:
-			return nil, tenon.Errorf(tenon.CodeWaiting, "the server asks for input before it goes on; answer with tenon approvals allow %s, then tenon runs resume %s", run, run)
+			return nil, tenon.Errorf(tenon.CodeWaiting, "the call waits for a decision, or for what a server asks; answer with tenon approvals allow %s, then tenon runs resume %s", run, run)
 		case tenon.EventDone:
 			var d tenon.DoneData
 			if err := json.Unmarshal(e.Data, &d); err != nil {

@@ -299,7 +299,7 @@ func (a *app) followCall(ctx context.Context, h desk, name, run string) (*tenon.
 			if _, terr := a.tellAll(ctx, h, run); terr != nil {
 				return nil, terr
 			}
-			return nil, err
+			return nil, tenon.Errorf(tenon.CodeWaiting, "the call waits for an answer; then go on with: %s", a.resuming(run))
 		case derr != nil:
 			return nil, derr
 		}
