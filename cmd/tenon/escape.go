@@ -60,11 +60,16 @@ func escape(s string, keep func(rune) bool) string {
 	return b.String()
 }
 
-// shorten cuts a text to at most n characters.
+// shorten cuts a text to at most n columns of a terminal.
 func shorten(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
+	if len(s) <= n || breadth(s) <= n {
 		return s
 	}
-	r := []rune(s)
-	return string(r[:max(n-1, 0)]) + "…"
+	taken := 0
+	for i, r := range s {
+		if taken += breadthOf(r); taken > max(n-1, 0) {
+			return s[:i] + "…"
+		}
+	}
+	return s
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"text/tabwriter"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -125,25 +124,38 @@ func (a *app) table(header []string, rows [][]string) error {
 		return nil
 	}
 	a.fit(header, rows)
-	var b bytes.Buffer
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, strings.ToUpper(strings.Join(header, "\t")))
-	for _, r := range rows {
-		fmt.Fprintln(w, strings.Join(r, "\t"))
+	widths := widest(header, rows)
+	line := func(r []string) string {
+		var b strings.Builder
+		for i, cell := range r {
+			b.WriteString(pad(cell, widths[i]) + "  ")
+		}
+		return strings.TrimRight(b.String(), " ")
 	}
-	_ = w.Flush() // a buffer takes everything
-	first, rest, _ := strings.Cut(b.String(), "\n")
-	return a.write([]byte(a.outStyle(dim, strings.TrimRight(first, " ")) + "\n" + rest))
+	var b strings.Builder
+	b.WriteString(a.outStyle(dim, strings.ToUpper(line(header))) + "\n")
+	for _, r := range rows {
+		b.WriteString(line(r) + "\n")
+	}
+	return a.write([]byte(b.String()))
+}
+
+// widest is how many columns of the terminal each column of a table takes.
+func widest(header []string, rows [][]string) []int {
+	widths := make([]int, len(header))
+	for i, h := range header {
+		widths[i] = breadth(h)
+		for _, r := range rows {
+			widths[i] = max(widths[i], breadth(r[i]))
+		}
+	}
+	return widths
 }
 
 func (a *app) fit(header []string, rows [][]string) {
 	used, last := 0, len(header)-1
-	for i := range last {
-		widest := len(header[i])
-		for _, r := range rows {
-			widest = max(widest, utf8.RuneCountInString(r[i]))
-		}
-		used += widest + 2
+	for _, w := range widest(header, rows)[:last] {
+		used += w + 2
 	}
 	room := max(a.width()-used-1, 16)
 	for _, r := range rows {

@@ -88,7 +88,8 @@ func newPromptsGet(a *app) *cobra.Command {
 		Use:   "get SERVER NAME [KEY=TEXT]... [--url URL | -- COMMAND ARGS...]",
 		Short: "Have a server fill in a prompt, and print it",
 		Long: "Prints what a prompt comes to, as a model would read it. With -o json it is the server's answer, byte for byte.\n" +
-			"Without a configuration the server is the only one, and SERVER is left out.\n\n" + adhocHelp,
+			"Without a configuration the server is the only one, and SERVER is left out. /SERVER:NAME, as tenon prompts list\n" +
+			"has it, is both in one word.\n\n" + adhocHelp,
 		Example: "  tenon prompts get github review repo=tenon\n  tenon prompts get simple-prompt -- npx -y @modelcontextprotocol/server-everything",
 		Args:    args(1, -1, "the prompt's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -126,6 +127,11 @@ func newPromptsGet(a *app) *cobra.Command {
 // ofServer parts the words of a verb into a server, what is wanted of it, and the rest.
 func (a *app) ofServer(cmd *cobra.Command, h *host.Host, s *adhoc, words []string, what string) (server, name string, rest []string, err error) {
 	all := serverNames(h)
+	if len(words) > 0 && (strings.HasPrefix(words[0], "/") || strings.HasPrefix(words[0], "@")) { // as the lists have it
+		if at, name, ok := strings.Cut(words[0][1:], ":"); ok && slices.Contains(all, at) {
+			return at, name, words[1:], nil
+		}
+	}
 	if s.given() && len(all) == 1 && len(words) > 0 {
 		return all[0], words[0], words[1:], nil
 	}
@@ -295,7 +301,8 @@ func newResourcesRead(a *app) *cobra.Command {
 		Use:   "read SERVER URI [--url URL | -- COMMAND ARGS...]",
 		Short: "Print what a resource holds",
 		Long: "Prints the contents of a resource: text as it is (control characters made visible at a terminal), other bytes only\n" +
-			"where stdout is no terminal. With -o json it is the list of its contents. With --url or a command SERVER is left out.\n\n" + adhocHelp,
+			"where stdout is no terminal. With -o json it is the list of its contents. With --url or a command SERVER is left out.\n" +
+			"@SERVER:URI, as tenon resources list has it, is both in one word.\n\n" + adhocHelp,
 		Example: "  tenon resources read docs file:///README.md\n  tenon resources read docs file:///logo.png > logo.png",
 		Args:    args(1, 2, "the resource's URI"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -126,25 +125,21 @@ func (a *app) narrow(header []string, page [][]string) [][]string {
 		return page
 	}
 	const least, gap = 12, 2
-	widths, sum := make([]int, len(header)), 0
-	for i, h := range header {
-		widths[i] = utf8.RuneCountInString(h)
-		for _, line := range page {
-			widths[i] = max(widths[i], utf8.RuneCountInString(line[i]))
-		}
-		sum += widths[i] + gap
+	widths, sum := widest(header, page), 0
+	for _, w := range widths {
+		sum += w + gap
 	}
 	for ; sum > a.width() && len(widths) > 1; sum-- {
-		widest := 1
+		most := 1
 		for i := 2; i < len(widths); i++ {
-			if widths[i] > widths[widest] {
-				widest = i
+			if widths[i] > widths[most] {
+				most = i
 			}
 		}
-		if widths[widest] <= least {
+		if widths[most] <= least {
 			break
 		}
-		widths[widest]--
+		widths[most]--
 	}
 	for _, line := range page {
 		for i := 1; i < len(line); i++ {
