@@ -233,6 +233,13 @@ test("analytics: figures in all and over time", async ({ chrome }) => {
   await expect(table.getByRole("row", { name: /demo\.get_weather/ })).toBeVisible();
   const chart = page.getByRole("img", { name: /^Calls in each hour, by tools: .*demo\.get_weather/ });
   await expect(chart.locator("canvas")).toBeVisible();
+  // Heads stand above what they are of.
+  const lefts = await table.locator("table").evaluate((t: HTMLTableElement) => [...t.rows].slice(0, 2).map((r) => [...r.cells].slice(2, 5).map((c) => {
+    const range = document.createRange();
+    range.selectNodeContents(c.querySelector("button") ?? c);
+    return Math.round(range.getBoundingClientRect().left);
+  })));
+  expect(lefts[0]).toEqual(lefts[1]);
   await page.getByRole("button", { name: "Models" }).click();
   await expect(table.getByRole("row", { name: /chat/ })).toBeVisible();
   await page.getByLabel("Figure").selectOption("p95_ms");

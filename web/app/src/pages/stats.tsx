@@ -97,7 +97,7 @@ function Totals({ items, by, figure, onFigure }: { items: Stat[]; by: string; fi
           <tr className="border-b border-line text-left text-xs text-dim">
             <th scope="col" className="px-3 py-1.5 font-medium">Name</th>
             {figures.map(([k, title]) => (
-              <th key={k} scope="col" aria-sort={figure === k ? "descending" : undefined} className="px-2 py-0.5"><Button tone="quiet" className={cx("px-1 text-xs", figure === k && "text-ink")} onClick={() => onFigure(k)}>{title}{figure === k && " ▾"}</Button></th>
+              <th key={k} scope="col" aria-sort={figure === k ? "descending" : undefined} className="px-2 py-0.5"><Button tone="quiet" className={cx("-mx-[5px] px-1! text-xs", figure === k && "text-ink")} onClick={() => onFigure(k)}>{title}{figure === k && " ▾"}</Button></th>
             ))}
           </tr>
         </thead>
