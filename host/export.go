@@ -179,7 +179,11 @@ func (h *Host) learnSecrets(ctx context.Context) error {
 		h.redactor.Add(v)
 	}
 	if err := errors.Join(append(errs, err, oerr, terr)...); err != nil {
-		return tenon.Errorf(tenon.CodeAuth, "a secret cannot be read, so that it could not be masked: %w; set it, or take it out of the configuration", err)
+		remedy := "; set it, or take it out of the configuration"
+		if strings.HasSuffix(err.Error(), "; set it") {
+			remedy = ", or take it out of the configuration"
+		}
+		return tenon.Errorf(tenon.CodeAuth, "a secret cannot be read, so that it could not be masked: %w%s", err, remedy)
 	}
 	return nil
 }

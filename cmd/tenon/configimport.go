@@ -241,7 +241,12 @@ func newConfigExport(a *app) *cobra.Command {
 		Long: "Prints the configuration as another program has it: as it is written, variables unresolved. What that form cannot\n" +
 			"hold is told of on stderr; with --strict that is an error (status 2), and nothing is printed.",
 		Example: "  tenon config export --to claude > .mcp.json\n  tenon config export --to holodeck > agent.yaml",
-		Args:    args(0, 0, ""),
+		Args: func(cmd *cobra.Command, words []string) error {
+			if len(words) == 1 && kind == "" && slices.Contains(config.Kinds(), words[0]) {
+				return usage(cmd, "the program is named with --to %s", words[0])
+			}
+			return args(0, 0, "")(cmd, words)
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if kind == "" {
 				return usage(cmd, "--to is missing: %s", strings.Join(config.Kinds(), ", "))

@@ -60,7 +60,7 @@ func FuzzSafeText(f *testing.F) {
 }
 
 func TestShorten(t *testing.T) {
-	for in, want := range map[string]string{"abc": "abc", "abcd": "abcd", "abcde": "abc…", "日本語日本語": "日本語…"} {
+	for in, want := range map[string]string{"abc": "abc", "abcd": "abcd", "abcde": "abc…", "日本語日本語": "日…", "日本": "日本"} {
 		if got := shorten(in, 4); got != want {
 			t.Errorf("shorten(%q) = %q, want %q", in, got, want)
 		}
