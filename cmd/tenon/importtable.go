@@ -76,7 +76,9 @@ type madeOfTable struct {
 
 	known map[string]string // address and credential → server
 	write bool              // files may be made
-	packs []importedPack
+	// variables are those that secrets are read from, with their credentials.
+	variables map[string]string
+	packs     []importedPack
 }
 
 // importedPack is a workflow of a table, which becomes a file.
@@ -196,12 +198,27 @@ func (m *madeOfTable) server(t *table.Tool, address table.Address) string {
 		name = base + "_" + strconv.Itoa(n)
 	}
 	if t.Credential != "" {
-		secret := plainName(t.Credential)
-		entry["auth"] = map[string]any{"type": "credential", "secret": secret}
-		m.Secrets[secret] = map[string]string{"env": strings.ToUpper(strings.ReplaceAll(secret, "-", "_"))}
+		entry["auth"] = map[string]any{"type": "credential", "secret": m.secret(t.Credential)}
 	}
 	m.known[key], m.Servers[name] = name, entry
 	return name
+}
+
+// secret returns the name of the entry for a credential. Two that would be read from one
+// variable get names of their own.
+func (m *madeOfTable) secret(credential string) string {
+	if m.variables == nil {
+		m.variables = map[string]string{}
+	}
+	base := plainName(credential)
+	for n, name := 2, base; ; n++ {
+		variable := strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+		if other, taken := m.variables[variable]; !taken || other == credential {
+			m.variables[variable], m.Secrets[name] = credential, map[string]string{"env": variable}
+			return name
+		}
+		name = base + "_" + strconv.Itoa(n)
+	}
 }
 
 // plainName makes a name that an entry can have.
