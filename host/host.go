@@ -117,6 +117,8 @@ type Config struct {
 	Observe func(tenon.Run, []tenon.Event)
 	// Clock is the time; nil: the system's.
 	Clock engine.Clock
+
+	spare string // folder in place of the user's state folder; see place
 }
 
 // maxParallel bounds the tool calls of a run beside limits.parallel_tools, which
@@ -165,6 +167,9 @@ type Host struct {
 
 // Open opens the store and prepares everything else. Errors: config, store.
 func Open(ctx context.Context, cfg Config) (*Host, error) {
+	if err := cfg.place(); err != nil {
+		return nil, err
+	}
 	h, err := prepare(cfg, nil)
 	if err != nil {
 		return nil, err
@@ -330,10 +335,10 @@ func (h *Host) openStore(ctx context.Context) (store.Store, error) {
 	if h.cfg.Store != nil {
 		return h.cfg.Store, nil
 	}
-	path, err := h.storePath()
-	if err != nil {
-		return nil, err
+	if h.cfg.spare != "" {
+		h.log.Warn("runs are kept in a temporary folder: the user's state folder cannot be used", "folder", h.cfg.spare)
 	}
+	path, _ := h.cfg.storePath()
 	s, err := sqlite.Open(ctx, sqlite.Config{Path: path, Logger: h.log, Brief: h.cfg.Brief, Reading: h.cfg.Reading})
 	if err != nil {
 		return nil, err // not s: a nil *sqlite.Store is no nil store.Store
@@ -341,35 +346,21 @@ func (h *Host) openStore(ctx context.Context) (store.Store, error) {
 	return s, nil
 }
 
-// storePath finds where the store lies: where the caller or the configuration
-// says, beside the configuration, else in the user's state folder. What belongs to
-// no project works without such a folder too, as in a container: it is kept in
-// a temporary one.
-func (h *Host) storePath() (string, error) {
-	path, users := h.cfg.storePath()
-	if !users || path != "" && os.MkdirAll(filepath.Dir(path), 0o700) == nil {
-		return path, nil
-	}
-	tmp, err := os.MkdirTemp("", "tenon-")
-	if err != nil {
-		return "", tenon.Errorf(tenon.CodeStore, "there is no place for the store: %w; name one with --home", err)
-	}
-	h.log.Warn("runs are kept in a temporary folder: the user's state folder cannot be used", "folder", tmp)
-	return filepath.Join(tmp, storeFile), nil
-}
-
 // Stored reports whether there is a store where a host of this config would have its.
 func Stored(c Config) bool {
 	if c.Store != nil {
 		return true
+	}
+	if _, err := os.Lstat(filepath.Join(os.TempDir(), spareName(), storeFile)); err == nil && c.place() != nil {
+		return false
 	}
 	path, _ := c.storePath()
 	st, err := os.Stat(path)
 	return err == nil && st.Mode().IsRegular()
 }
 
-// storePath is where the store should lie. Users says that this is in the user's
-// state folder, if there is one.
+// storePath is where the store lies. Users says that this is in the user's state folder,
+// if there is one, or in what stands in for it.
 func (c Config) storePath() (path string, users bool) {
 	cfg := c.Config
 	if cfg == nil {
@@ -382,6 +373,9 @@ func (c Config) storePath() (path string, users bool) {
 		return cfg.Store.Path, false
 	case cfg.Path != "":
 		return filepath.Join(cfg.Dir, ".tenon", storeFile), false
+	}
+	if c.spare != "" {
+		return filepath.Join(c.spare, storeFile), true
 	}
 	lookup := c.LookupEnv
 	if lookup == nil {

@@ -15,7 +15,7 @@ import (
 func (h *Host) Reopen(c *config.Config) (*Host, error) {
 	cfg := h.cfg
 	cfg.Config = c
-	if before, after := place(h.cfg), place(cfg); before != after {
+	if before, after := h.cfg.storeAt(), cfg.storeAt(); before != after {
 		return nil, tenon.Errorf(tenon.CodeConfig, "the store would lie at %s and not at %s any more; for that start tenon anew", after, before)
 	}
 	next, err := prepare(cfg, h)
@@ -26,7 +26,7 @@ func (h *Host) Reopen(c *config.Config) (*Host, error) {
 	return next, next.work()
 }
 
-func place(c Config) string {
+func (c Config) storeAt() string {
 	path, _ := c.storePath()
 	return path
 }
