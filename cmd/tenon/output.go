@@ -163,19 +163,41 @@ func (a *app) fit(header []string, rows [][]string) {
 	}
 }
 
-// write sends a result to stdout. A reader that has gone away is not a failure
-// of ours, but the end of the work; a full disk is.
+// write sends a result to stdout.
 func (a *app) write(b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
-	if _, err := a.out.Write(b); err != nil {
-		if !errors.Is(err, syscall.EPIPE) && !errors.Is(err, io.ErrClosedPipe) {
-			return tenon.Errorf(tenon.CodeInternal, "stdout cannot be written: %w", err)
-		}
+	_, err := a.out.Write(b)
+	return unwritten(err)
+}
+
+// unwritten is what an error of stdout means. A reader that has gone away is not a
+// failure of ours, but the end of the work; a full disk is.
+func unwritten(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
 		return tenon.Errorf(tenon.CodeCancelled, "stdout cannot be written: %w", err)
 	}
-	return nil
+	return tenon.Errorf(tenon.CodeInternal, "stdout cannot be written: %w", err)
+}
+
+// noting keeps the first error of a writer, for help and completion: cobra writes those and
+// looks at no error.
+type noting struct {
+	w   io.Writer
+	err error
+}
+
+// Write implements [io.Writer].
+func (n *noting) Write(b []byte) (int, error) {
+	c, err := n.w.Write(b)
+	if n.err == nil {
+		n.err = err
+	}
+	return c, err
 }
 
 // printText writes text that is not ours, with a line break at its end.

@@ -77,9 +77,14 @@ func (a *app) main(ctx context.Context, args []string) int {
 		}
 	}
 	root := newRoot(a, args)
+	out := &noting{w: a.out}
+	root.SetOut(out)
 	args = countedRefs(root, args)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = unwritten(out.err)
+	}
 	a.collected()
 	if r := (reported{}); ctx.Err() != nil && errorCode(err) == tenon.CodeCancelled && !errors.As(err, &r) {
 		err = interrupted(ctx, err)
