@@ -98,10 +98,10 @@ func (h *Host) hasOpenRun(ctx context.Context, session string) (bool, error) {
 	return false, nil
 }
 
-// Prune deletes the sessions that are [Host.Stale], and returns those that are
-// gone. One that came into use in the meantime is left as it is.
-func (h *Host) Prune(ctx context.Context, age time.Duration) ([]tenon.Session, error) {
-	list, err := h.Stale(ctx, age)
+// Prune deletes sessions that were [Host.Stale], in that order, and returns those that
+// are gone: what a person was shown, and no more. One that came into use since is left
+// as it is.
+func (h *Host) Prune(ctx context.Context, list []tenon.Session) ([]tenon.Session, error) {
 	var gone []tenon.Session
 	for _, s := range list {
 		now, serr := h.store.Session(ctx, s.ID)
@@ -117,7 +117,7 @@ func (h *Host) Prune(ctx context.Context, age time.Duration) ([]tenon.Session, e
 			return gone, err
 		}
 	}
-	return gone, err
+	return gone, nil
 }
 
 // Retain deletes what is past the configuration's store.retention, now and every
@@ -129,7 +129,11 @@ func (h *Host) Retain(ctx context.Context) {
 		return
 	}
 	for {
-		gone, err := h.Prune(ctx, age)
+		list, err := h.Stale(ctx, age)
+		var gone []tenon.Session
+		if err == nil {
+			gone, err = h.Prune(ctx, list)
+		}
 		if len(gone) > 0 {
 			h.log.Info("sessions past store.retention are deleted", "sessions", len(gone), "retention", age)
 		}

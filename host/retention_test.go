@@ -92,6 +92,29 @@ func TestRetention(t *testing.T) {
 	}
 }
 
+// TestPruneDeletesWhatWasShown: a session that became stale after the list was made stays, and
+// so does one of the list that is in use again.
+func TestPruneDeletesWhatWasShown(t *testing.T) {
+	h := open(t, t.TempDir(), "steps: [{text: one}, {text: two}, {text: three}, {text: four}]", &shop{})
+	shown, _ := ask(t, h, host.Question{Text: "shown"})
+	used, _ := ask(t, h, host.Question{Text: "used"})
+	list, err := h.Stale(t.Context(), time.Nanosecond)
+	if err != nil || len(list) != 2 {
+		t.Fatalf("stale: %v %v", list, err)
+	}
+	later, _ := ask(t, h, host.Question{Text: "later"})
+	ask(t, h, host.Question{Text: "again", Session: used.Session})
+	gone, err := h.Prune(t.Context(), list)
+	if err != nil || len(gone) != 1 || gone[0].ID != shown.Session {
+		t.Errorf("gone: %v %v", gone, err)
+	}
+	for _, id := range []string{later.Session, used.Session} {
+		if _, err := h.Session(t.Context(), id); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestRetainWithoutRetention returns at once.
 func TestRetainWithoutRetention(t *testing.T) {
 	h := open(t, t.TempDir(), "steps: []", &shop{})

@@ -156,7 +156,7 @@ func (a *app) prune(cmd *cobra.Command, h *host.Host, age time.Duration, dry, ye
 	if err := a.agreeToDelete(cmd, list, yes); err != nil {
 		return err
 	}
-	gone, err := h.Prune(cmd.Context(), age)
+	gone, err := h.Prune(cmd.Context(), list)
 	if err != nil {
 		if len(gone) > 0 {
 			a.note("%s deleted before that", plural(len(gone), "session"))
