@@ -12,6 +12,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/workflow"
 )
 
 // auditTables are the tables of a run that is written as a workflow, by their ids: an
@@ -23,6 +24,8 @@ type auditTables struct {
 	from []tableOrigin
 	// ports are the inputs of a call that a person made, by port.
 	ports map[string]tenon.Table
+	// workflow is set where the run is one of a workflow: its tables have names in there.
+	workflow string
 }
 
 type tableOrigin struct{ step, name string }
@@ -52,6 +55,12 @@ func (w *auditor) tables(ctx context.Context, run string, events []tenon.Event) 
 			return nil, tenon.Errorf(tenon.CodeStore, "run %s: its spec cannot be read: %w", run, err)
 		}
 		t.ports = spec.Inputs
+	case workflow.Version:
+		spec, err := w.h.flowSpec(ctx, run)
+		if err != nil {
+			return nil, err
+		}
+		t.workflow = spec.Name
 	}
 	t.from = make([]tableOrigin, len(t.given))
 	for _, e := range events {
@@ -108,6 +117,10 @@ func (w *auditor) split(t *auditTables, c agent.CallRecord) (params json.RawMess
 	}
 	if params = args.Configuration; len(params) == 0 {
 		params = json.RawMessage("{}")
+	}
+	if t.workflow != "" {
+		step, _, _ := strings.Cut(c.Step, ".")
+		return nil, nil, tenon.Errorf(tenon.CodeInvalid, "the run is one of workflow '%s', whose step '%s' got tables; what makes it again is the workflow itself: tenon workflows run", t.workflow, step)
 	}
 	inputs = map[string]string{}
 	for port, raw := range args.Inputs {
