@@ -82,7 +82,7 @@ type Config struct {
 	nodes   map[string]*node
 	order   map[string][]string
 	secrets map[string]SecretSource
-	added   map[string]bool              // servers that no file says
+	added   map[string]bool              // paths of servers and tools that no file says
 	late    map[string]*node             // path → a text with secrets in it
 	ring    Ring                         // nil: that of the system
 	given   *given                       // what was asked for

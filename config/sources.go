@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/servers"
 )
@@ -59,16 +60,35 @@ func (c *Config) AddServer(name string, s servers.Config, credential string) err
 		c.Servers = map[string]servers.Config{}
 	}
 	c.Servers[name] = s.WithDefaults()
-	if c.added == nil {
-		c.added = map[string]bool{}
-	}
-	c.added[name] = true
+	c.add("servers." + name)
 	return nil
 }
 
-// Added reports whether a server is one of [Config.AddServer]: what it would start or
-// reach is nothing that the configuration asks for.
-func (c *Config) Added(server string) bool { return c.added[server] }
+// SetTools puts tools in that no file says, such as those of a table, also in place of
+// others of their names.
+func (c *Config) SetTools(tools map[string]catalog.Tool) {
+	all := maps.Clone(c.Tools) // others may have the map
+	if all == nil {
+		all = map[string]catalog.Tool{}
+	}
+	maps.Copy(all, tools)
+	c.Tools = all
+	for name := range tools {
+		c.add("tools." + name)
+	}
+}
+
+func (c *Config) add(path string) {
+	if c.added == nil {
+		c.added = map[string]bool{}
+	}
+	c.added[path] = true
+}
+
+// Added reports whether the server or tool at a path ("servers.NAME") is one of
+// [Config.AddServer] or [Config.SetTools]: what it would start or reach is nothing that the
+// configuration asks for.
+func (c *Config) Added(path string) bool { return c.added[path] }
 
 // SecretCommands returns the programs, with their arguments, that give secrets
 // to what is in use, by the path of what needs the secret.

@@ -232,11 +232,8 @@ func (t *tableTools) finish() (hidden []string) {
 		e = e.WithDefaults(name)
 		return !slices.Contains(hidden, e.Server) && (!slices.Contains(t.own, e.Server) || !slices.Contains(t.remotes[e.Server], e.RemoteName))
 	})
-	if entries == nil {
-		entries = map[string]catalog.Tool{}
-	}
-	maps.Copy(entries, t.entries)
 	t.cfg.Servers, t.cfg.Tools = kept, entries
+	t.cfg.SetTools(t.entries)
 	return hidden
 }
 

@@ -221,13 +221,11 @@ func (c *callTable) callKind(ctx context.Context, a *app, o opening, cfg *config
 		cfg.Tools, cfg.Servers = nil, nil
 	}
 	name := tools.name(t.Name)
-	if cfg.Tools = maps.Clone(cfg.Tools); cfg.Tools == nil {
-		cfg.Tools = map[string]catalog.Tool{}
-	}
 	if t.Kind == table.Agent {
+		cfg.Tools = maps.Clone(cfg.Tools)
 		maps.DeleteFunc(cfg.Tools, func(_ string, e catalog.Tool) bool { return e.Kind == tenon.KindAgent && e.Agent == entry.Agent })
 	}
-	cfg.Tools[name] = entry
+	cfg.SetTools(map[string]catalog.Tool{name: entry})
 	o.loaded = cfg
 	h, err := a.open(ctx, o)
 	if err != nil {

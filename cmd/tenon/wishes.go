@@ -39,7 +39,7 @@ func wishes(cfg *config.Config) []wish {
 		path := "servers." + name
 		switch {
 		case !s.IsEnabled():
-		case cfg.Added(name) && (s.Auth.Type == "" || s.Auth.Type == servers.AuthNone): // of a table, which is asked about where its commands are
+		case cfg.Added(path) && (s.Auth.Type == "" || s.Auth.Type == servers.AuthNone): // of a table, which is asked about where its commands are
 		case s.InferTransport() == servers.TransportStdio:
 			text, parts := startWish(cfg, path, s)
 			mine, own := principalWish(cfg, path, s)
@@ -66,7 +66,7 @@ func wishes(cfg *config.Config) []wish {
 		}
 	}
 	for name, t := range cfg.Tools {
-		if t.Kind == tenon.KindHTTP && t.IsEnabled() {
+		if t.Kind == tenon.KindHTTP && t.IsEnabled() && !cfg.Added("tools."+name) {
 			text, parts := requestWish(cfg, cmp.Or(cfg.Written("tools."+name+".request.url"), t.Request.URL), t.Request)
 			add("tools."+name, text, parts...)
 		}
