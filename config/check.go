@@ -18,6 +18,7 @@ import (
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
+	"github.com/tenonhq/tenon/workflow"
 )
 
 // checker looks at what goes beyond types: references, files, keys that need or
@@ -368,6 +369,7 @@ func (k *checker) globs(p string, globs []string) {
 
 func (k *checker) tools() {
 	seen := map[[2]string]string{}
+	flows := map[string]*workflow.Workflow{}
 	for _, name := range k.order["tools"] {
 		p, t := "tools."+name, k.c.Tools[name].WithDefaults(name)
 		if t.Kind == tenon.KindAgent {
@@ -379,7 +381,9 @@ func (k *checker) tools() {
 			continue
 		}
 		if t.Kind == tenon.KindWorkflow {
-			k.workflowTool(p, name, t)
+			if w := k.workflowTool(p, name, t); w != nil && t.IsEnabled() {
+				flows[name] = w
+			}
 			continue
 		}
 		for key, kind := range map[string]string{"request": tenon.KindHTTP, "template": tenon.KindPrompt, "model": tenon.KindPrompt, "path": tenon.KindWorkflow} {
@@ -415,6 +419,9 @@ func (k *checker) tools() {
 		if a.ReadOnly != nil && *a.ReadOnly && a.Destructive != nil && *a.Destructive {
 			k.bad(p+".annotations.destructive", "", "a tool cannot be read_only and destructive")
 		}
+	}
+	if circle := workflow.Circle(flows); circle != nil {
+		k.bad("tools."+circle[0]+".path", "write when: … at one of the steps that call", "the workflow calls itself without an end: %s", strings.Join(circle, " -> "))
 	}
 }
 

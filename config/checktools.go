@@ -12,6 +12,7 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/workflow"
 )
 
 // builtinTool checks a tool of kind http or prompt.
@@ -144,8 +145,9 @@ func (k *checker) template(p, text string, secrets bool) *policy.Template {
 	return c
 }
 
-// workflowTool checks a tool of kind workflow, its file included.
-func (k *checker) workflowTool(p, name string, t catalog.Tool) {
+// workflowTool checks a tool of kind workflow, its file included, which it returns; nil
+// where that cannot be used.
+func (k *checker) workflowTool(p, name string, t catalog.Tool) *workflow.Workflow {
 	for _, key := range []string{"server", "remote_name", "agent", "template", "model", "request"} {
 		if k.has(p + "." + key) {
 			k.bad(p+"."+key, "remove it", "a tool of kind workflow has no '%s'", key)
@@ -161,11 +163,14 @@ func (k *checker) workflowTool(p, name string, t catalog.Tool) {
 		if !k.failedUnder(p + ".path") {
 			k.bad(p+".path", "", "'path' is required")
 		}
-		return
+		return nil
 	}
-	if _, _, err := ReadWorkflow(t.Path); err != nil {
+	w, _, err := ReadWorkflow(t.Path)
+	if err != nil {
 		k.bad(p+".path", "tenon workflows validate "+t.Path, "%s", err)
+		return nil
 	}
+	return w
 }
 
 // responseFormat checks the form of an agent's answers.

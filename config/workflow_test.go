@@ -1,6 +1,8 @@
 package config_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -77,6 +79,42 @@ func TestParseWorkflowWrong(t *testing.T) {
 			_, err := config.ParseWorkflow("w.yaml", []byte(text))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error\n%v\nwant\n%s", err, c.want)
+			}
+		})
+	}
+}
+
+// A workflow that calls itself by steps that every run makes is found when it is read, not at
+// the limit of depth, after its steps were done some times.
+func TestWorkflowCircle(t *testing.T) {
+	flow := func(steps string) string {
+		return "kind: workflow\nversion: 1\nname: w\ndescription: Does it.\nsteps: [" + steps + "]\n"
+	}
+	for _, c := range []struct{ name, a, b, want string }{
+		{"itself", "{id: s, tool: a}", "{id: s, template: x}", "tools.a.path: the workflow calls itself without an end: a -> a"},
+		{"one another", "{id: t, template: x}, {id: s, tool: b, server: workflows, after: [t]}", "{id: s, tool: a}", "tools.a.path: the workflow calls itself without an end: a -> b -> a"},
+		{"behind the first", "{id: s, tool: b}", "{id: s, tool: b}", "tools.b.path: the workflow calls itself without an end: b -> b"},
+		{"a server's tool", "{id: s, tool: a, server: a}", "{id: s, tool: b, server: a}", ""},
+		{"as long as there is more", "{id: s, tool: a, when: params.size() > 0}", "{id: s, tool: a}", ""},
+		{"for each", "{id: s, tool: a, foreach: '[]'}", "{id: s, tool: a}", ""},
+		{"behind what may be left out", "{id: t, template: x, when: 'false'}, {id: s, tool: a, after: [t]}", "{id: s, tool: a}", ""},
+		{"caught", "{id: s, tool: a, on_error: continue}", "{id: s, tool: a, on_error: {default: 1}}", ""},
+		{"one twice", "{id: s, tool: b}, {id: t, tool: b}", "{id: s, template: x}", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			for name, text := range map[string]string{"a.yaml": flow(c.a), "b.yaml": flow(c.b)} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			file := "servers:\n  a: {command: x}\ntools:\n  a: {kind: workflow, path: a.yaml}\n  b: {kind: workflow, path: b.yaml}\n"
+			_, err := config.Parse("tenon.yaml", []byte(file), config.Options{Dir: dir, LookupEnv: func(string) (string, bool) { return "", false }})
+			switch {
+			case c.want == "" && err != nil:
+				t.Error(err)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("%v, want %s", err, c.want)
 			}
 		})
 	}

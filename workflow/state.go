@@ -215,8 +215,8 @@ func (s *State) settle(u *unit) {
 }
 
 // forgives reports whether the workflow goes on when the step fails.
-func (p *progress) forgives() bool {
-	return p.OnError != nil && (p.OnError.Do == OnErrorContinue || len(p.OnError.Default) > 0)
+func (s *step) forgives() bool {
+	return s.OnError != nil && (s.OnError.Do == OnErrorContinue || len(s.OnError.Default) > 0)
 }
 
 func (s *State) fail(u *unit) {
