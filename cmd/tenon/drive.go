@@ -138,6 +138,9 @@ func (a *app) ended(ctx context.Context, h desk, run tenon.Run, f *follower) err
 	if err = runError(report); report.State.Ended() {
 		f.stopped()
 	}
+	if err != nil && run.Core == workflow.Version {
+		err = begun{err}
+	}
 	switch {
 	case a.format == formatJSON:
 		if perr := a.printJSON(report); perr != nil {

@@ -83,6 +83,13 @@ type direct struct{ err error }
 func (d direct) Error() string { return d.err.Error() }
 func (d direct) Unwrap() error { return d.err }
 
+// begun is how the run of a workflow failed: it had been begun, so that its status is never
+// that of a command line or a configuration that is wrong.
+type begun struct{ err error }
+
+func (b begun) Error() string { return b.err.Error() }
+func (b begun) Unwrap() error { return b.err }
+
 // plain is an error whose text stands alone, without "tenon: " before it.
 type plain struct{ err error }
 
@@ -102,6 +109,9 @@ func exitStatus(err error) int {
 		if e.code == code {
 			if d := (direct{}); errors.As(err, &d) {
 				return e.direct
+			}
+			if b := (begun{}); e.exit == exitUsage && errors.As(err, &b) {
+				return exitFailed
 			}
 			return e.exit
 		}

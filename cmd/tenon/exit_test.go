@@ -56,6 +56,8 @@ func TestExitStatus(t *testing.T) {
 		"of ours":          {timeout, exitUnreachable},
 		"direct":           {direct{timeout}, exitTool},
 		"told of":          {reported{direct{timeout}}, exitTool},
+		"begun":            {reported{begun{tenon.Errorf(tenon.CodeInvalid, "x")}}, exitFailed},
+		"begun, late":      {begun{timeout}, exitUnreachable},
 		"wrapped":          {fmt.Errorf("x: %w", timeout), exitUnreachable},
 		"of somebody else": {fmt.Errorf("x"), exitFailed},
 		"cancelled":        {fmt.Errorf("x: %w", context.Canceled), exitInterrupted},

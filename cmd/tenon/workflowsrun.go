@@ -293,6 +293,9 @@ func (a *app) flowEnded(ctx context.Context, h *host.Host, run string) error {
 		return err
 	}
 	failed := runError(report)
+	if failed != nil {
+		failed = begun{failed}
+	}
 	if r.Folder != "" {
 		a.note("what its steps got is kept in %s", r.Folder)
 	}
