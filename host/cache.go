@@ -6,10 +6,12 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/workflow"
 )
 
 // cacheResult is the largest result that is kept, in bytes.
@@ -18,7 +20,7 @@ const cacheResult = 1 << 20
 // cacheKey is what two calls have in common that may have one result: who has it
 // (the scope, and whose run it is), which tool of which server as it is configured
 // now, and the arguments.
-func (h *Host) cacheKey(run tenon.Run, c *agent.ToolCommand, own servers.Overlay) (string, error) {
+func (h *Host) cacheKey(ctx context.Context, run tenon.Run, c *agent.ToolCommand, own servers.Overlay) (string, error) {
 	same := policy.SameCall{Scope: c.Cache.Scope, Principal: string(principalOf(run)), Server: c.Server, Remote: c.Remote, Arguments: c.Arguments}
 	switch c.Cache.Scope {
 	case policy.ScopeSession:
@@ -27,10 +29,32 @@ func (h *Host) cacheKey(run tenon.Run, c *agent.ToolCommand, own servers.Overlay
 	default:
 		same.Owner = run.ID
 	}
-	if s := h.Servers()[c.Server]; s != nil {
-		same.Access = s.Access() + own.Key()
+	var err error
+	if same.Access, err = h.reached(ctx, run, c); err != nil {
+		return "", err
+	}
+	if h.Servers()[c.Server] != nil {
+		same.Access += own.Key()
 	}
 	return same.Key()
+}
+
+// reached identifies what a call gets to, as it is configured now: a result that stands for
+// another call must have come from there.
+func (h *Host) reached(ctx context.Context, run tenon.Run, c *agent.ToolCommand) (string, error) {
+	switch c.Server {
+	case catalog.HTTPServer:
+		if h.requests != nil {
+			return digestOf(encode(h.requests.tools[c.Remote].Request)), nil
+		}
+	case workflow.StepServer:
+		spec, err := h.flowSpec(ctx, run.ID)
+		return spec.Workflow, err
+	}
+	if s := h.Servers()[c.Server]; s != nil {
+		return s.Access(), nil
+	}
+	return "", nil
 }
 
 // cached returns a kept result for a call. Without one the caller is to make the
@@ -40,7 +64,7 @@ func (h *Host) cached(ctx context.Context, run tenon.Run, c *agent.ToolCommand, 
 	if c.Cache == nil || c.Round > 0 || c.View != nil {
 		return nil, "", nil
 	}
-	if key, err = h.cacheKey(run, c, own); err != nil {
+	if key, err = h.cacheKey(ctx, run, c, own); err != nil {
 		return nil, "", err
 	}
 	for {
