@@ -60,7 +60,8 @@ type charge struct {
 var (
 	modelUnits = []string{"turns", "tokens", "cost", "time"}
 	callUnits  = []string{"tool_calls"}
-	toolUnits  = []string{"time", "cost"} // of a call that was made
+	timeUnits  = []string{"time"} // of each attempt at a call
+	costUnits  = []string{"cost"} // of a call, whose price is its own and not that of an attempt
 )
 
 // charges are what a step of this use costs its budgets, of every budget that is
@@ -164,6 +165,13 @@ func (h *Host) count(ctx context.Context, run tenon.Run, step string, b agent.Bu
 		return
 	}
 	h.bill(ctx, run, step, b, units, u)
+}
+
+// called adds to the budgets what an attempt at a tool call took, and, once for all of
+// them, the price of the call.
+func (h *Host) called(ctx context.Context, a engine.Attempt, c *agent.ToolCommand, took time.Duration) {
+	h.count(ctx, a.Row, a.Step+":time:"+strconv.Itoa(a.Attempt), c.Budgets, timeUnits, use{time: took})
+	h.count(ctx, a.Row, a.Step+":cost", c.Budgets, costUnits, use{cost: c.Cost})
 }
 
 // modelUse is the most that a model call may come to.

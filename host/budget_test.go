@@ -325,6 +325,51 @@ func TestBudgetRetry(t *testing.T) {
 	}
 }
 
+// late is a shop that takes a while, and is closed at first.
+type late struct {
+	shop
+	calls atomic.Int32
+}
+
+const lateness = 50 * time.Millisecond
+
+func (l *late) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) {
+	time.Sleep(lateness)
+	if l.calls.Add(1) == 1 {
+		return nil, tenon.Errorf(tenon.CodeUnreachable, "the shop is closed")
+	}
+	return l.shop.Call(ctx, c)
+}
+
+// TestBudgetSecondAttempt counts the time of all attempts at a call, and its price once.
+func TestBudgetSecondAttempt(t *testing.T) {
+	price := 0.25
+	c := &config.Config{Budgets: agent.Budgets{Day: agent.Budget{Time: time.Hour, Cost: 10}},
+		Models: map[string]model.Config{"m": {Name: "m", Provider: "openai-compatible", BaseURL: "http://127.0.0.1:1", Price: &model.Price{}}},
+		Tools: map[string]catalog.Tool{"price": {Server: "shop", RemoteName: "price", Policy: policy.Block{Cost: &price}}}}
+	s := &late{}
+	h, st := budgeted(t, t.TempDir(), c, s, func(req *tenon.Request) (*tenon.Response, error) {
+		if req.Messages[len(req.Messages)-1].Role == tenon.RoleUser {
+			return calls(`price {"thing":"tea"}`), nil
+		}
+		return says("done"), nil
+	})
+	if r, _ := ask(t, h, host.Question{Text: "q"}); r.State != tenon.RunCompleted || s.calls.Load() != 2 {
+		t.Fatalf("%s %v after %d calls", r.State, r.Error, s.calls.Load())
+	}
+	list, err := st.Balances(t.Context(), "day/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]int64{}
+	for _, b := range list {
+		used[b.Key[strings.LastIndexByte(b.Key, '/')+1:]] = b.Used
+	}
+	if used["time"] < 2*lateness.Milliseconds() || used["cost"] != int64(tenon.Dollars(price)) {
+		t.Errorf("%v, want the time of two attempts, and the price of one call", used)
+	}
+}
+
 // TestBudgetFull counts the answer of a model that could not take the conversation at
 // first: one step asks it twice.
 func TestBudgetFull(t *testing.T) {

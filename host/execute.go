@@ -202,7 +202,7 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 		},
 	})
 	took := time.Since(start)
-	h.count(ctx, a.Row, a.Step+":time", c.Budgets, toolUnits, use{time: took, cost: c.Cost})
+	h.called(ctx, a, c, took)
 	h.log.Info("Tool "+c.Name+" executed: success="+strconv.FormatBool(err == nil && !r.IsError), "run", run, "step", a.Step, "duration", took)
 	switch {
 	case err != nil && limit.IsExpired() && parent.Err() == nil:
