@@ -111,7 +111,7 @@ func PlanEdit(ctx context.Context, o Options, e Edits) (*Plan, error) {
 	p.After = data
 	files := []file{{src: &source{label: p.File, path: path, dir: filepath.Dir(path)}, data: data}}
 	if u := o.userFile(); !o.NoUser && u != "" && u != path && isFile(u) {
-		below, err := o.read(u)
+		below, err := o.read(context.Background(), u) // a regular file, which nothing is waited for
 		if err != nil {
 			return nil, err
 		}

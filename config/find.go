@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -110,7 +111,7 @@ func isFile(path string) bool {
 }
 
 // read returns the bytes of a chosen file, one more than the limit at most.
-func (o Options) read(path string) ([]byte, error) {
+func (o Options) read(ctx context.Context, path string) ([]byte, error) {
 	if path == "-" {
 		b, err := io.ReadAll(io.LimitReader(o.Stdin, maxBytes+1))
 		if err != nil {
@@ -118,13 +119,9 @@ func (o Options) read(path string) ([]byte, error) {
 		}
 		return b, nil
 	}
-	f, err := os.Open(path)
-	if err == nil {
-		defer f.Close()
-		var b []byte
-		if b, err = io.ReadAll(io.LimitReader(f, maxBytes+1)); err == nil {
-			return b, nil
-		}
+	b, err := readUpTo(ctx, path, maxBytes+1)
+	if err == nil || tenon.ErrorCode(err) == tenon.CodeCancelled {
+		return b, err
 	}
 	message := reason(err)
 	if os.IsNotExist(err) {

@@ -42,7 +42,7 @@ func Load(ctx context.Context, o Options) (*Config, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, &tenon.Error{Code: tenon.CodeCancelled, Message: "reading the configuration: " + err.Error(), Err: err}
 		}
-		data, err := o.read(p)
+		data, err := o.read(ctx, p)
 		if err != nil {
 			return nil, err
 		}

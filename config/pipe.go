@@ -1,0 +1,69 @@
+package config
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
+
+// readUpTo reads a file, at most so many bytes. A pipe with a name (FIFO), which a shell
+// makes for -c <(program), is waited for only while ctx lasts: nobody may ever write to it.
+func readUpTo(ctx context.Context, path string, most int64) ([]byte, error) {
+	f, err := openPatiently(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = f.Close() }) // a read that waits ends by that
+	b, err := io.ReadAll(io.LimitReader(f, most))
+	if !stop() {
+		return nil, tenon.Errorf(tenon.CodeCancelled, "%s was not read to its end: %w", path, context.Cause(ctx))
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	return b, err
+}
+
+// openPatiently opens a file. To open a pipe waits until somebody opens its other end, and
+// no deadline ends that: where ctx does, we open the other end ourselves.
+func openPatiently(ctx context.Context, path string) (*os.File, error) {
+	if st, err := os.Stat(path); err != nil || st.Mode()&fs.ModeNamedPipe == 0 {
+		return os.Open(path)
+	}
+	type opened struct {
+		f   *os.File
+		err error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		f, err := os.Open(path)
+		done <- opened{f, err}
+	}()
+	select {
+	case o := <-done:
+		return o.f, o.err
+	case <-ctx.Done():
+	}
+	for {
+		if w, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
+			_ = w.Close() // nothing was written
+		} else if os.IsPermission(err) || os.IsNotExist(err) {
+			break // the goroutine waits on, for as long as the process lasts
+		}
+		select {
+		case o := <-done:
+			if o.err == nil {
+				_ = o.f.Close() // nothing was read
+			}
+		case <-time.After(5 * time.Millisecond): // it had not come so far
+			continue
+		}
+		break
+	}
+	return nil, tenon.Errorf(tenon.CodeCancelled, "%s was not read: nobody has written to it: %w", path, context.Cause(ctx))
+}
