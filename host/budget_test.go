@@ -346,7 +346,7 @@ func TestBudgetSecondAttempt(t *testing.T) {
 	price := 0.25
 	c := &config.Config{Budgets: agent.Budgets{Day: agent.Budget{Time: time.Hour, Cost: 10}},
 		Models: map[string]model.Config{"m": {Name: "m", Provider: "openai-compatible", BaseURL: "http://127.0.0.1:1", Price: &model.Price{}}},
-		Tools: map[string]catalog.Tool{"price": {Server: "shop", RemoteName: "price", Policy: policy.Block{Cost: &price}}}}
+		Tools:  map[string]catalog.Tool{"price": {Server: "shop", RemoteName: "price", Policy: policy.Block{Cost: &price}}}}
 	s := &late{}
 	h, st := budgeted(t, t.TempDir(), c, s, func(req *tenon.Request) (*tenon.Response, error) {
 		if req.Messages[len(req.Messages)-1].Role == tenon.RoleUser {

@@ -157,12 +157,11 @@ func (s *Store) emptyLog(ctx context.Context) {
 	var busy, pages, copied int
 	var err error
 	for deadline := time.Now().Add(logPatience); ; {
-		if s.turn != nil {
-			s.turn <- struct{}{}
+		if s.turn == nil {
+			err = s.read.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &copied)
+		} else if err = s.takeTurn(ctx); err == nil { // a store that is being closed gives nobody a turn
 			err = s.conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &copied)
 			<-s.turn
-		} else {
-			err = s.read.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &copied)
 		}
 		switch {
 		case err == nil && busy == 0:

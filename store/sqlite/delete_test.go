@@ -2,9 +2,11 @@ package sqlite
 
 import (
 	"bytes"
+	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -138,4 +140,22 @@ func FuzzWipePage(f *testing.F) {
 			t.Error("the second time changes something")
 		}
 	})
+}
+
+// TestEmptyLogBesideClose has the store of a verb closed before the log of a deletion could be
+// emptied: whoever deletes is told and waits for nothing.
+func TestEmptyLogBesideClose(t *testing.T) {
+	var told bytes.Buffer
+	s, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "tenon.db"), Brief: true, Logger: slog.New(slog.NewTextHandler(&told, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.closeDBs() }) // which the process's end does otherwise
+	s.emptyLog(context.WithoutCancel(t.Context()))
+	if !strings.Contains(told.String(), "it was closed") {
+		t.Errorf("told: %s", told.String())
+	}
 }
