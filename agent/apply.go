@@ -27,7 +27,7 @@ func (s *State) applyModel(e tenon.Event) error {
 		s.cost += *r.Cost
 	}
 	calls := r.Message.Calls()
-	if r.Stop == tenon.StopContextFull && len(calls) == 0 && s.fills() {
+	if r.Stop == tenon.StopContextFull && len(calls) == 0 && s.fills("") {
 		return nil
 	}
 	if r.Usage != nil {
@@ -90,18 +90,23 @@ func (s *State) applyModel(e tenon.Event) error {
 }
 
 // fills notes that the model could not take the conversation, which is then made
-// shorter; false where that was tried for this turn, or is too late.
-func (s *State) fills() bool {
+// shorter; false where that was tried for this turn, or is too late. Why is what the
+// provider said, if it said anything.
+func (s *State) fills(why string) bool {
 	if s.fullAt == s.turn || s.final != "" {
 		return false
 	}
-	s.full, s.fullAt = true, s.turn
+	s.full, s.fullAt, s.fullWhy = true, s.turn, why
 	return true
 }
 
-// fullError says that the conversation is too long and cannot be made shorter.
-func fullError() *tenon.Error {
-	return tenon.Errorf(tenon.CodeTooLarge, "the conversation no longer fits the model's context, and there is nothing in it to sum up; ask for less, or use a model with a larger one")
+// fullError says that the conversation is too long and cannot be made shorter. Why is what
+// the provider said: by how much, and whether it was that at all.
+func fullError(why string) *tenon.Error {
+	if why != "" {
+		why = ": " + why
+	}
+	return tenon.Errorf(tenon.CodeTooLarge, "the conversation no longer fits the model's context, and there is nothing in it to sum up; ask for less, or use a model with a larger one%s", why)
 }
 
 // closeTurn puts the results of the turn's calls into the history.
@@ -152,7 +157,7 @@ func (s *State) applyAttempt(e tenon.Event) error {
 			return err
 		}
 		s.asked = false
-		if f.Error != nil && f.Error.Code == tenon.CodeTooLarge && s.fills() {
+		if f.Error != nil && f.Error.Code == tenon.CodeTooLarge && s.fills(f.Error.Message) {
 			return nil
 		}
 		if f.Error != nil && f.Error.Code == tenon.CodeTimeout && s.overtime() && s.final == "" {

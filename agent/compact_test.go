@@ -107,6 +107,9 @@ func TestContextFull(t *testing.T) {
 		}, says("end"))), tenon.RunCompleted, tenon.StopEnd, ""},
 		{"twice in a turn", compacting(script(says("", "a"), says("", "a"), full, full)), tenon.RunFailed, tenon.StopContextFull, "no longer fits"},
 		{"with nothing to sum up", compacting(script(full)), tenon.RunFailed, tenon.StopContextFull, "nothing in it to sum up"},
+		{"said by the provider", compacting(script(func(step string) []tenon.Event {
+			return []tenon.Event{{Step: step, Kind: agent.EventFailed, Data: data(agent.Failure{Error: tenon.Errorf(tenon.CodeTooLarge, "model m: 9000 tokens > 8192 maximum")})}}
+		})), tenon.RunFailed, tenon.StopContextFull, "nothing in it to sum up; ask for less, or use a model with a larger one: model m: 9000 tokens > 8192 maximum"},
 		{"and no summary", func() func(c tenon.Command) []tenon.Event {
 			do := script(says("", "a"), says("", "a"), full)
 			return func(c tenon.Command) []tenon.Event {

@@ -38,7 +38,7 @@ func (s *State) Next() []tenon.Command {
 	case s.spec.Task == TaskCompact:
 		return s.done(tenon.RunCompleted, tenon.StopEnd, nil)
 	case s.full:
-		return s.done(tenon.RunFailed, tenon.StopContextFull, fullError())
+		return s.done(tenon.RunFailed, tenon.StopContextFull, fullError(s.fullWhy))
 	}
 	if cmds := s.nextReserve(); cmds != nil {
 		return cmds

@@ -155,6 +155,7 @@ type State struct {
 	perToken  int              // thousandths of a byte that a token stands for, learned; 0: not yet
 	full      bool             // the model could not take the conversation
 	fullAt    int              // the turn in which it could not
+	fullWhy   string           // what the provider said then
 	compacted int              // the turn in which the conversation was made shorter, or that was tried
 	refused   bool             // a call was over the limit
 	reserved  int              // the last turn whose model call the budgets have room for
