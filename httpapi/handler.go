@@ -150,6 +150,10 @@ func build(h *host.Host, cfg Config, table []route) http.Handler {
 
 // nothing answers where no route is.
 func (a *api) nothing(w http.ResponseWriter, req *http.Request) {
+	if a.lost(req) {
+		(&call{api: a, w: w, req: req, route: lostRoute}).handle()
+		return
+	}
 	(&call{api: a, w: w, req: req, route: &route{api: apiOf(req.URL.Path), none: true, serve: func(*call) error {
 		return tenon.Errorf(tenon.CodeNotFound, "there is nothing at %s", req.URL.Path)
 	}}}).handle()

@@ -84,6 +84,36 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestPageThatIsNotThere answers a browser that was sent to a wrong address with a page, also
+// without a token, and programs and other hosts as ever.
+func TestPageThatIsNotThere(t *testing.T) {
+	h, _, _ := serve(t)
+	c := guarded()
+	c.Pages = web.Files()
+	handler := httpapi.New(h, c)
+	const browser = "text/html,application/xhtml+xml,*/*;q=0.8"
+	for _, tt := range []struct {
+		method, url, accept string
+		status              int
+		kind                string
+	}{
+		{http.MethodGet, "http://127.0.0.1:8420/wrong/%3Cb%3E", browser, 404, "text/html; charset=utf-8"},
+		{http.MethodGet, "http://127.0.0.1:8420/runs//x", browser, 404, "text/html; charset=utf-8"},
+		{http.MethodGet, "http://127.0.0.1:8420/wrong", "*/*", 401, "application/problem+json"},
+		{http.MethodPost, "http://127.0.0.1:8420/wrong", browser, 401, "application/problem+json"},
+		{http.MethodGet, "http://127.0.0.1:8420/api/v1/wrong", browser, 401, "application/problem+json"},
+		{http.MethodGet, "http://evil.example/wrong", browser, 403, "application/problem+json"},
+	} {
+		req := httptest.NewRequest(tt.method, tt.url, nil)
+		req.Header.Set("Accept", tt.accept)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, req)
+		if w.Code != tt.status || w.Header().Get("Content-Type") != tt.kind || strings.Contains(w.Body.String(), "<b>") {
+			t.Errorf("%s %s: %d %s %s, want %d %s", tt.method, tt.url, w.Code, w.Header().Get("Content-Type"), w.Body, tt.status, tt.kind)
+		}
+	}
+}
+
 // TestEditTheProject changes the arguments and rules of a tool, and a server, in a real
 // file: first as a plan, then for good, with the rest of the file kept.
 func TestEditTheProject(t *testing.T) {
