@@ -294,7 +294,7 @@ func (c *shaper) text() string {
 }
 
 func (c *shaper) schema() string {
-	input, wrapped, err := objectSchema(c.t.Input)
+	input, wrapped, err := objectSchema(withoutAnchors(c.t.Input))
 	if err != nil {
 		return err.Error()
 	}
