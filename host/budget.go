@@ -170,6 +170,9 @@ func (h *Host) count(ctx context.Context, run tenon.Run, step string, b agent.Bu
 // called adds to the budgets what an attempt at a tool call took, and, once for all of
 // them, the price of the call.
 func (h *Host) called(ctx context.Context, a engine.Attempt, c *agent.ToolCommand, took time.Duration) {
+	if c.Budgets == (agent.Budgets{}) {
+		return
+	}
 	h.count(ctx, a.Row, a.Step+":time:"+strconv.Itoa(a.Attempt), c.Budgets, timeUnits, use{time: took})
 	h.count(ctx, a.Row, a.Step+":cost", c.Budgets, costUnits, use{cost: c.Cost})
 }
