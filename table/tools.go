@@ -58,6 +58,9 @@ func writeTools(ctx context.Context, path string, rows []Row, o WriteOptions) er
 			if err == nil {
 				err = appendTool(tools, o.Layout, tool)
 			}
+			if tenon.ErrorCode(err) == tenon.CodeStore {
+				return err // a full disk, say, is not the row's fault
+			}
 			if err != nil {
 				return invalid("%s: row %d ('%s'): %w", path, w.rows+int64(i), tenon.Visible(r.ID), err)
 			}

@@ -3,8 +3,10 @@ package workflow
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tenonhq/tenon"
@@ -72,5 +74,20 @@ func (w *Workflow) Params(args json.RawMessage) (json.RawMessage, error) {
 	if err := w.schema.Check(args); err != nil {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "the parameters of workflow '%s' cannot be used: %w", w.Name, err)
 	}
+	for _, name := range w.order {
+		if raw := string(given[name]); !w.isNumber(name) && isRounded(raw) {
+			return nil, tenon.Errorf(tenon.CodeInvalid, "the parameters of workflow '%s' cannot be used: %s: %s has more than 64 bits, and expressions would see it rounded; give it as a text, or declare a number",
+				w.Name, name, raw)
+		}
+	}
 	return mustJSON(given), nil
+}
+
+// isRounded reports whether JSON is a whole number that expressions have no whole number for.
+func isRounded(raw string) bool {
+	if strings.ContainsAny(raw, `.eE"[{tfn`) {
+		return false
+	}
+	_, err := strconv.ParseInt(strings.TrimSpace(raw), 10, 64)
+	return errors.Is(err, strconv.ErrRange)
 }

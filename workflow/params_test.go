@@ -1,0 +1,28 @@
+package workflow_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/tenonhq/tenon"
+)
+
+// TestParamsBeyond64Bits holds that a whole number which expressions would see rounded is
+// refused, and one that is declared to be any number is not.
+func TestParamsBeyond64Bits(t *testing.T) {
+	w := parse(t, "parameters:\n  i: {type: integer, description: d}\n  n: {type: number, description: d}\n  s: {type: string, description: d}\nsteps:\n- {id: m, template: '{{ params.i }}'}\nmessage: m")
+	for params, refused := range map[string]bool{
+		`{"i":9223372036854775807,"n":1,"s":""}`:                                   false,
+		`{"i":-9223372036854775808,"n":1,"s":""}`:                                  false,
+		`{"i":9223372036854775808,"n":1,"s":""}`:                                   true,
+		`{"i":-9223372036854775809,"n":1,"s":""}`:                                  true,
+		`{"i":1,"n":9223372036854775808,"s":"9223372036854775808"}`:                false,
+		`{"i": 123456789012345678901234567890 ,"n":1,"s":"a whole of other text"}`: true,
+	} {
+		_, err := w.Params(json.RawMessage(params))
+		if (err != nil) != refused || refused && (tenon.ErrorCode(err) != tenon.CodeInvalid || !strings.Contains(err.Error(), "i: ")) {
+			t.Errorf("%s: %v", params, err)
+		}
+	}
+}
