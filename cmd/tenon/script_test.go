@@ -67,6 +67,10 @@ func TestScript(t *testing.T) {
 	testscript.Run(t, p)
 }
 
+// underNohup says that whoever started the tests has SIGHUP ignored, which tenon keeps to, too. It is asked
+// before a test takes signals: afterwards package signal knows no more.
+var underNohup = signal.Ignored(syscall.SIGHUP)
+
 // scripts says how scripts are run, wherever they come from.
 func scripts() testscript.Params {
 	return testscript.Params{
@@ -76,7 +80,7 @@ func scripts() testscript.Params {
 			if name != "nohup" {
 				return false, fmt.Errorf("there is no condition %q", name)
 			}
-			return signal.Ignored(syscall.SIGHUP), nil // tenon keeps to it, too
+			return underNohup, nil
 		},
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, "home")
