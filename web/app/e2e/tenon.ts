@@ -136,7 +136,19 @@ export async function visit(browser: Browser, project: Project, at = "/", size =
   return { page, wrong };
 }
 
-export const test = base.extend<object, { chrome: Browser }>({
+/** The tests share one browser. What a test opened in it is closed behind it: pages that are
+ * left ask for servers and tools, which starts what the next test wants to start itself. */
+export const test = base.extend<{ closing: void }, { chrome: Browser }>({
+  closing: [
+    async ({ chrome }, use) => {
+      await use();
+      for (const c of chrome.contexts()) {
+        await c.unrouteAll({ behavior: "ignoreErrors" });
+        await c.close();
+      }
+    },
+    { auto: true },
+  ],
   chrome: [
     async ({}, use) => {
       const b = await chromium.launch({ executablePath: chromiumPath(), args: process.getuid?.() === 0 ? ["--no-sandbox"] : [] });
