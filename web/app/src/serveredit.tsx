@@ -2,7 +2,7 @@
 // documentation shows; or removed from it.
 
 import { useState } from "react";
-import { request } from "./api";
+import { post, request } from "./api";
 import { invalidate } from "./data";
 import { DiffView } from "./diff";
 import { go } from "./router";
@@ -62,6 +62,12 @@ function pairs(text: string, sep: string): Record<string, string> | undefined {
   }));
 }
 
+/** Starts a server that was written. Its card shows how it goes, and why it does not. */
+async function start(name: string): Promise<void> {
+  await post(`/api/v1/servers/${encodeURIComponent(name)}/restart`).catch(() => undefined);
+  invalidate(["servers", "tools"]);
+}
+
 export function AddServer({ onClose }: { onClose: () => void }) {
   const [by, setBy] = useState<"command" | "url" | "json">("command");
   const [name, setName] = useState("");
@@ -89,10 +95,12 @@ export function AddServer({ onClose }: { onClose: () => void }) {
     setError(undefined);
     try {
       const plans: Edited[] = [];
-      for (const [n, entry] of Object.entries(entries())) plans.push(await request<Edited>("PUT", `/api/v1/config/servers/${encodeURIComponent(n)}`, { entry, dry_run }));
+      const added = Object.entries(entries());
+      for (const [n, entry] of added) plans.push(await request<Edited>("PUT", `/api/v1/config/servers/${encodeURIComponent(n)}`, { entry, dry_run }));
       if (dry_run) setPlan(plans);
       else {
         invalidate(["servers", "tools", "config"]);
+        for (const [n] of added) void start(n);
         onClose();
       }
     } catch (e) {
