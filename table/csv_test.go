@@ -1,7 +1,11 @@
 package table_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tenonhq/tenon"
@@ -87,5 +91,39 @@ func TestRowsOfNone(t *testing.T) {
 	}
 	if names != "abcdefgh" {
 		t.Errorf("columns %s, want abcdefgh", names)
+	}
+}
+
+// TestRowsOfManyColumns holds the columns of all rows to their bound, and the memory that
+// rows take which leave most of them out.
+func TestRowsOfManyColumns(t *testing.T) {
+	wide := func(n int) json.RawMessage {
+		row := map[string]int{}
+		for i := range n {
+			row[fmt.Sprintf("c%d", i)] = i
+		}
+		b, err := json.Marshal(row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	empty := slices.Repeat([]json.RawMessage{json.RawMessage("{}")}, 100_000)
+	for name, test := range map[string]struct {
+		rows []json.RawMessage
+		code tenon.Code
+		want string
+	}{
+		"as many as there may be": {[]json.RawMessage{wide(1000), wide(1000)}, "", ""},
+		"one more":                {[]json.RawMessage{wide(1000), []byte(`{"x":1}`)}, tenon.CodeInvalid, "row 1: there are more than 1000 columns"},
+		"empty after it":          {append([]json.RawMessage{wide(1000)}, empty...), tenon.CodeTooLarge, "row 16778: most columns of most rows are empty"},
+		"empty before it":         {append(slices.Clone(empty), wide(1000)), tenon.CodeTooLarge, "row 100000: most columns of most rows are empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := table.WriteRows(t.Context(), filepath.Join(t.TempDir(), "t.arrow"), test.rows, nil, table.WriteOptions{})
+			if test.want == "" && err != nil || test.want != "" && (tenon.ErrorCode(err) != test.code || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("error %v, want %s %q", err, test.code, test.want)
+			}
+		})
 	}
 }

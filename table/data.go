@@ -91,10 +91,13 @@ func (c Cells) object() (json.RawMessage, error) {
 	return slices.Concat([]byte{'{'}, quote(c.r.columns[0].Name), []byte{':'}, v, []byte{'}'}), nil
 }
 
-// maxMade bounds a table that is made of JSON or CSV.
+// The bounds of a table that is made of JSON or CSV.
 const (
 	maxMadeRows    = 1_000_000
 	maxMadeColumns = 1000
+	// maxMadeEmpty is how many cells may have no value in the row's JSON. They take memory
+	// that nobody sent: a row of 1000 columns and a million of {}.
+	maxMadeEmpty = 1 << 24
 )
 
 // WriteRows makes a table of rows, JSON objects from column to value. Types are those
@@ -108,7 +111,9 @@ func WriteRows(ctx context.Context, path string, rows []json.RawMessage, types m
 	}
 	m := &maker{types: types, at: map[string]int{}}
 	for i, raw := range rows {
-		if err := m.add(raw); err != nil {
+		if err := m.add(raw); errors.Is(err, errTooSparse) {
+			return tenon.Errorf(tenon.CodeTooLarge, "row %d: %w", i, err)
+		} else if err != nil {
 			return invalid("row %d: %w", i, err)
 		}
 	}
@@ -183,17 +188,20 @@ type maker struct {
 	types map[string]string
 	names []string
 	at    map[string]int
-	cells [][]any // by column; nil, bool, string, json.Number, json.RawMessage
+	cells [][]any // by column, up to the last row that has it; nil, bool, string, json.Number, json.RawMessage
 	rows  int
+	empty int  // cells that no row had
 	guess bool // texts stand for values of other types
 }
+
+var errTooSparse = fmt.Errorf("most columns of most rows are empty, more than %d cells in all; make several tables of them", maxMadeEmpty)
 
 func (m *maker) column(name string) int {
 	i, ok := m.at[name]
 	if !ok {
 		i = len(m.names)
 		m.at[name] = i
-		m.names, m.cells = append(m.names, name), append(m.cells, make([]any, m.rows))
+		m.names, m.cells = append(m.names, name), append(m.cells, nil)
 	}
 	return i
 }
@@ -220,17 +228,28 @@ func (m *maker) add(raw json.RawMessage) error {
 			return fmt.Errorf("column '%s' is there twice", tenon.Visible(name))
 		}
 		seen[name] = true
-		if len(m.names) >= maxMadeColumns {
-			return fmt.Errorf("there are more than %d columns", maxMadeColumns)
+		if _, known := m.at[name]; !known {
+			if len(m.names) >= maxMadeColumns {
+				return fmt.Errorf("there are more than %d columns", maxMadeColumns)
+			}
+			if m.empty += m.rows; m.empty > maxMadeEmpty {
+				return errTooSparse
+			}
 		}
 		i := m.column(name)
-		m.cells[i] = append(m.cells[i], cellOf(v))
+		m.cells[i] = append(append(m.cells[i], make([]any, m.rows-len(m.cells[i]))...), cellOf(v))
 	}
 	m.rows++
-	for i := range m.cells {
-		if len(m.cells[i]) < m.rows {
-			m.cells[i] = append(m.cells[i], nil)
-		}
+	if m.empty += len(m.names) - len(seen); m.empty > maxMadeEmpty {
+		return errTooSparse
+	}
+	return nil
+}
+
+// cell is nil where the row has none.
+func (m *maker) cell(row, column int) any {
+	if list := m.cells[column]; row < len(list) {
+		return list[row]
 	}
 	return nil
 }
@@ -279,16 +298,13 @@ func (m *maker) write(ctx context.Context, path string, o WriteOptions) error {
 		return err
 	}
 	defer w.abort()
-	for first := 0; first < m.rows || first == 0; first += o.BatchRows {
+	for first := 0; first < m.rows; first += o.BatchRows {
 		n := min(o.BatchRows, m.rows-first)
-		if n == 0 {
-			break
-		}
 		b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 		for i := range n {
 			b.Field(0).(*array.StringBuilder).Append("Row" + strconv.Itoa(first+i))
 			for c := range m.names {
-				if err := appendCell(b.Field(c+1), m.cells[c][first+i]); err != nil {
+				if err := appendCell(b.Field(c+1), m.cell(first+i, c)); err != nil {
 					return invalid("row %d, column '%s': %w", first+i, tenon.Visible(m.names[c]), err)
 				}
 			}
