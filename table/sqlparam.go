@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	sqlite3 "modernc.org/sqlite/lib"
@@ -87,8 +86,8 @@ func paramValue(v any) (value, error) {
 		if n, err := v.Int64(); err == nil {
 			return value{kind: sqlite3.SQLITE_INTEGER, int: n}, nil
 		}
-		if _, err := strconv.ParseUint(string(v), 10, 64); err == nil {
-			return value{}, fmt.Errorf("the number %s is larger than SQL's integers", v)
+		if !strings.ContainsAny(string(v), ".eE") {
+			return value{}, fmt.Errorf("the number %s is outside of SQL's integers, which have 64 bits; give it as a text", v)
 		}
 		f, err := v.Float64()
 		if err != nil {
