@@ -305,6 +305,9 @@ func (r *record) blob(b []byte) {
 	r.types, r.body = appendVarint(r.types, uint64(len(b))*2+12), append(r.body, b...)
 }
 
+// size is how many bytes the record has, but for the one that says how many types it has.
+func (r *record) size() int { return len(r.types) + len(r.body) }
+
 // bytes returns the record; it is valid until the next one.
 func (r *record) bytes() []byte {
 	r.out = r.out[:0]

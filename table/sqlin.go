@@ -166,14 +166,13 @@ func (s *source) fill(ctx context.Context, p *pages, root uint32, maxBytes int64
 				r.reset()
 				for k, cell := range cells {
 					if err := cell(i); err != nil {
-						return invalid("%s: row %d, column '%s': %w", s.reader.name, first+int64(i), tenon.Visible(s.columns[k].field.Name), err)
+						return tenon.Errorf(cellCode(err), "%s: row %d, column '%s': %w", s.reader.name, first+int64(i), tenon.Visible(s.columns[k].field.Name), err)
+					}
+					if r.size() > maxValueBytes {
+						return tenon.Errorf(tenon.CodeTooLarge, "%s: row %d has more than %d bytes", s.reader.name, first+int64(i), int64(maxValueBytes))
 					}
 				}
-				b := r.bytes()
-				if len(b) > maxValueBytes {
-					return tenon.Errorf(tenon.CodeTooLarge, "%s: row %d has more than %d bytes", s.reader.name, first+int64(i), int64(maxValueBytes))
-				}
-				if err := t.add(b); err != nil {
+				if err := t.add(r.bytes()); err != nil {
 					return temporary(err)
 				}
 				if p.bytes() > maxBytes {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/tenonhq/tenon"
 )
 
 // Cells is a row of any table, to be shown.
@@ -75,7 +77,9 @@ func (c Cells) JSON(raw bool) (json.RawMessage, error) {
 		if err != nil {
 			return nil, err
 		}
-		add(keys[i], v)
+		if add(keys[i], v); len(out) > maxMemory {
+			return nil, tenon.Errorf(tenon.CodeTooLarge, "%s: row %d has more than %d bytes as JSON", c.r.name, c.Index, maxMemory)
+		}
 	}
 	return append(out, '}'), nil
 }
@@ -120,7 +124,7 @@ func (c Cells) Value(col Column, raw bool) (out json.RawMessage, err error) {
 		return err
 	})
 	if err != nil {
-		return nil, invalid("%s: row %d, column '%s': %w", c.r.name, c.Index, col.Name, err)
+		return nil, tenon.Errorf(cellCode(err), "%s: row %d, column '%s': %w", c.r.name, c.Index, col.Name, err)
 	}
 	return out, nil
 }
@@ -151,8 +155,23 @@ func quote(s string) []byte {
 	return b
 }
 
+// maxNested bounds the JSON of a list or a struct. A few bytes may claim a list of two
+// thousand million nulls, or lists that show the same elements again on each of many levels.
+const maxNested = maxValueBytes
+
+var errNested = tenon.Errorf(tenon.CodeTooLarge, "it has more than %d bytes as JSON", maxNested)
+
+// cellCode is the code of an error about a cell.
+func cellCode(err error) tenon.Code {
+	if errors.Is(err, errNested) {
+		return tenon.CodeTooLarge
+	}
+	return tenon.CodeInvalid
+}
+
 // appendJSON writes a cell as JSON. Numbers keep all their digits; what is no number
-// in JSON is a text; binary data is base64; times are those of RFC 3339.
+// in JSON is a text; binary data is base64; times are those of RFC 3339; of a union it is
+// [CODE, VALUE].
 func appendJSON(out []byte, a arrow.Array, i int) ([]byte, error) {
 	if a.IsNull(i) {
 		return append(out, "null"...), nil
@@ -202,8 +221,25 @@ func appendJSON(out []byte, a arrow.Array, i int) ([]byte, error) {
 			if out, err = appendJSON(out, a.ListValues(), int(k)); err != nil {
 				return nil, err
 			}
+			if len(out) > maxNested {
+				return nil, errNested
+			}
 		}
 		return append(out, ']'), nil
+	case *array.RunEndEncoded: // how values are stored says nothing about them
+		return appendJSON(out, a.Values(), a.GetPhysicalIndex(i))
+	case array.Union:
+		at := i
+		if d, ok := a.(*array.DenseUnion); ok {
+			at = int(d.ValueOffset(i))
+		}
+		value := a.Field(a.ChildID(i))
+		if value.IsNull(at) {
+			return append(out, "null"...), nil
+		}
+		out = append(strconv.AppendInt(append(out, '['), int64(a.TypeCode(i)), 10), ',')
+		out, err := appendJSON(out, value, at)
+		return append(out, ']'), err
 	}
 	b, err := encode(a.GetOneForMarshal(i))
 	return append(out, b...), err
@@ -220,6 +256,9 @@ func appendStruct(out []byte, a *array.Struct, i int) ([]byte, error) {
 		var err error
 		if out, err = appendJSON(out, a.Field(k), i); err != nil {
 			return nil, err
+		}
+		if len(out) > maxNested {
+			return nil, errNested
 		}
 	}
 	return append(out, '}'), nil

@@ -1,0 +1,108 @@
+package table
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/tenonhq/tenon"
+)
+
+// streamOf makes a table of columns, as it comes through a pipe.
+func streamOf(t *testing.T, columns ...arrow.Array) *Reader {
+	t.Helper()
+	fields := make([]arrow.Field, len(columns))
+	for i, a := range columns {
+		fields[i] = col(string(rune('a'+i)), a.DataType())
+	}
+	s := arrow.NewSchema(fields, nil)
+	var buf bytes.Buffer
+	writeStream(t, &buf, s, array.NewRecordBatch(s, columns, int64(columns[0].Len())))
+	r, err := Open("-", Options{Stdin: &buf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// firstRow is the JSON of the first row.
+func firstRow(t *testing.T, r *Reader) (string, error) {
+	t.Helper()
+	for row, err := range r.Rows(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := row.JSON(false)
+		return string(b), err
+	}
+	t.Fatal("there is no row")
+	return "", nil
+}
+
+func fromJSON(t *testing.T, typ arrow.DataType, text string) arrow.Array {
+	t.Helper()
+	a, _, err := array.FromJSON(memory.DefaultAllocator, typ, bytes.NewReader([]byte(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// TestNestedValues: what a value is does not hang on what it stands in.
+func TestNestedValues(t *testing.T) {
+	decimal := &arrow.Decimal128Type{Precision: 38, Scale: 10}
+	long := fromJSON(t, decimal, `["12345678901234567890.0123456789"]`)
+	const want = "12345678901234567890.0123456789"
+	ends := fromJSON(t, arrow.PrimitiveTypes.Int32, `[1]`)
+	fields := []arrow.Field{col("n", decimal), col("s", arrow.BinaryTypes.String)}
+	texts := fromJSON(t, arrow.BinaryTypes.String, `["x"]`)
+	codes := memory.NewBufferBytes([]byte{0})
+	dense := array.NewData(arrow.DenseUnionOf(fields, []arrow.UnionTypeCode{0, 1}), 1,
+		[]*memory.Buffer{nil, codes, memory.NewBufferBytes(make([]byte, 4))}, []arrow.ArrayData{long.Data(), texts.Data()}, 0, 0)
+	sparse := array.NewData(arrow.SparseUnionOf(fields, []arrow.UnionTypeCode{0, 1}), 1,
+		[]*memory.Buffer{nil, codes}, []arrow.ArrayData{long.Data(), texts.Data()}, 0, 0)
+	for name, test := range map[string]struct {
+		a    arrow.Array
+		want string
+	}{
+		"alone":        {long, `{"a":` + want + `}`},
+		"runs":         {array.NewRunEndEncodedArray(ends, long, 1, 0), `{"a":` + want + `}`},
+		"dense union":  {array.MakeFromData(dense), `{"a":[0,` + want + `]}`},
+		"sparse union": {array.MakeFromData(sparse), `{"a":[0,` + want + `]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, err := firstRow(t, streamOf(t, test.a)); err != nil || got != test.want {
+				t.Errorf("%s, %v, want %s", got, err, test.want)
+			}
+		})
+	}
+}
+
+// TestNestedBombs: a few bytes that show as gigabytes.
+func TestNestedBombs(t *testing.T) {
+	offsets := func(list ...int32) *memory.Buffer { return memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(list)) }
+	const most = 1<<31 - 1
+	nulls := array.NewNull(most)
+	list := array.NewData(arrow.ListOf(arrow.Null), 1, []*memory.Buffer{nil, offsets(0, most)}, []arrow.ArrayData{nulls.Data()}, 0, 0)
+	text := strings.Repeat("a", 1<<14)
+	views := fromJSON(t, arrow.BinaryTypes.String, `["`+text+`","`+text+`","`+text+`","`+text+`"]`)
+	for range 30 {
+		views = array.MakeFromData(array.NewData(arrow.ListViewOf(views.DataType()), 4, []*memory.Buffer{nil, offsets(0, 0, 0, 0), offsets(4, 4, 4, 4)},
+			[]arrow.ArrayData{views.Data()}, 0, 0))
+	}
+	for name, a := range map[string]arrow.Array{"nulls": array.MakeFromData(list), "views": views} {
+		t.Run(name, func(t *testing.T) {
+			if got, err := firstRow(t, streamOf(t, a)); tenon.ErrorCode(err) != tenon.CodeTooLarge {
+				t.Errorf("%d bytes, %v", len(got), err)
+			}
+			_, _, err := ask(t, Query{SQL: "SELECT a FROM t", Tables: []Input{{"t", streamOf(t, a)}}})
+			if tenon.ErrorCode(err) != tenon.CodeTooLarge {
+				t.Errorf("a query: %v", err)
+			}
+		})
+	}
+}
