@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -184,6 +185,33 @@ func TestBomb(t *testing.T) {
 		if err := readAll(raw); tenon.ErrorCode(err) != tenon.CodeInvalid {
 			t.Errorf("%d: %v", size, err)
 		}
+	}
+}
+
+// TestDictionaryBomb: a dictionary that many columns share stands for a value in each of
+// their rows; all of them count.
+func TestDictionaryBomb(t *testing.T) {
+	column := func(typ arrow.DataType, value string) arrow.Array {
+		return array.NewDictionaryArray(&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: typ},
+			fromJSON(t, arrow.PrimitiveTypes.Int8, `[0,0]`), fromJSON(t, typ, `[`+value+`]`))
+	}
+	for name, a := range map[string]arrow.Array{"texts": column(arrow.BinaryTypes.String, `"abcd"`), "numbers": column(arrow.PrimitiveTypes.Int64, `7`)} {
+		t.Run(name, func(t *testing.T) {
+			plainly := a.DataType().(*arrow.DictionaryType).ValueType
+			const room = 128 // for the buffers of a column and no more than some others
+			p := plainer{bytes: maxMemory - room, mem: allowance{used: maxMemory - room}}
+			next := func() error { _, err := p.plain(a, plainly); return err }
+			if err := contain(next); err != nil {
+				t.Fatalf("the first column: %v", err)
+			}
+			var err error
+			for i := 0; err == nil && i < room; i++ {
+				err = contain(next)
+			}
+			if err == nil || !strings.Contains(err.Error(), strconv.Itoa(maxMemory)) {
+				t.Errorf("further columns: %v", err)
+			}
+		})
 	}
 }
 

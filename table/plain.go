@@ -66,28 +66,36 @@ func plainType(t arrow.DataType) (arrow.DataType, error) {
 // plainBatch returns a batch under a schema that [plainSchema] made of its own.
 func plainBatch(s *arrow.Schema, rec arrow.RecordBatch) (arrow.RecordBatch, error) {
 	cols := make([]arrow.Array, rec.NumCols())
+	var p plainer
 	for i := range cols {
 		var err error
-		if cols[i], err = plain(rec.Column(i), s.Field(i).Type); err != nil {
+		if cols[i], err = p.plain(rec.Column(i), s.Field(i).Type); err != nil {
 			return nil, err
 		}
 	}
 	return array.NewRecordBatch(s, cols, rec.NumRows()), nil
 }
 
+// plainer makes the columns of one batch plain, and counts what that takes: a few bytes of
+// dictionaries and indices stand for any number of values.
+type plainer struct {
+	bytes int       // of texts
+	mem   allowance // for values of other types
+}
+
 // plain returns a column in its plain type.
-func plain(a arrow.Array, t arrow.DataType) (arrow.Array, error) {
+func (p *plainer) plain(a arrow.Array, t arrow.DataType) (arrow.Array, error) {
 	if arrow.TypeEqual(a.DataType(), t) {
 		return a, nil
 	}
 	d := a.Data()
 	switch a := a.(type) {
 	case *array.Dictionary:
-		return undict(a, t)
+		return p.undict(a, t)
 	case *array.Struct:
 		kids := make([]arrow.ArrayData, a.NumField())
 		for i := range kids {
-			k, err := plain(a.Field(i), t.(*arrow.StructType).Field(i).Type) // Field slices to the struct's own part
+			k, err := p.plain(a.Field(i), t.(*arrow.StructType).Field(i).Type) // Field slices to the struct's own part
 			if err != nil {
 				return nil, err
 			}
@@ -99,7 +107,7 @@ func plain(a arrow.Array, t arrow.DataType) (arrow.Array, error) {
 		}
 		return array.MakeFromData(array.NewData(t, a.Len(), []*memory.Buffer{valid}, kids, a.NullN(), 0)), nil
 	case *array.List:
-		k, err := plain(a.ListValues(), t.(*arrow.ListType).Elem())
+		k, err := p.plain(a.ListValues(), t.(*arrow.ListType).Elem())
 		if err != nil {
 			return nil, err
 		}
@@ -120,8 +128,8 @@ func bitmap(a arrow.Array) *memory.Buffer {
 }
 
 // undict writes each value of a dictionary where it is used.
-func undict(a *array.Dictionary, t arrow.DataType) (arrow.Array, error) {
-	values, err := plain(a.Dictionary(), t)
+func (p *plainer) undict(a *array.Dictionary, t arrow.DataType) (arrow.Array, error) {
+	values, err := p.plain(a.Dictionary(), t)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +145,6 @@ func undict(a *array.Dictionary, t arrow.DataType) (arrow.Array, error) {
 				b.Append(s)
 			}
 		}
-		size := 0
 		for i := range a.Len() {
 			if a.IsNull(i) {
 				b.AppendNull()
@@ -148,8 +155,8 @@ func undict(a *array.Dictionary, t arrow.DataType) (arrow.Array, error) {
 				b.AppendNull()
 				continue
 			}
-			if size += len(s); size > maxMemory {
-				return nil, fmt.Errorf("a dictionary stands for more than %d bytes", maxMemory)
+			if p.bytes += len(s); p.bytes > maxMemory {
+				return nil, fmt.Errorf("its dictionaries stand for more than %d bytes", maxMemory)
 			}
 			add(s)
 		}
@@ -170,7 +177,7 @@ func undict(a *array.Dictionary, t arrow.DataType) (arrow.Array, error) {
 			parts[i] = array.NewSlice(values, k, k+1)
 		}
 	}
-	return array.Concatenate(parts, &allowance{})
+	return array.Concatenate(parts, &p.mem)
 }
 
 // maxTaken bounds a batch whose dictionary is not of texts: each row costs an object.
