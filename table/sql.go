@@ -507,6 +507,7 @@ type resultWriter struct {
 	ids     bool // the first column is the row ids
 	batch   int
 	waiting int
+	held    int64 // bytes of those that wait
 	bytes   int64
 	b       *array.RecordBuilder
 }
@@ -529,16 +530,20 @@ func (r *resultWriter) add(row []value) error {
 		if r.ids && i == 0 && v.kind == sqlite3.SQLITE_NULL {
 			v = value{kind: sqlite3.SQLITE_TEXT, bytes: fmt.Appendf(nil, "Row%d", r.Selected.Rows)}
 		}
-		r.bytes += 8 + int64(len(v.bytes))
+		r.held += 8 + int64(len(v.bytes))
 		if err := c.append(r.b.Field(at+i), v); err != nil {
 			return invalid("row %d of the result, column '%s': %w", r.Selected.Rows, tenon.Visible(c.name), err)
 		}
 	}
-	if r.bytes > r.Bytes {
+	if r.bytes+r.held > r.Bytes {
 		return r.tooMuch()
 	}
 	r.Selected.Rows++
-	if r.waiting++; r.waiting >= r.batch {
+	r.waiting++
+	switch {
+	case r.held > maxBody: // texts of more than 2 GiB would not fit into a column either
+		return r.w.tooWide(int64(r.waiting), r.held)
+	case r.waiting >= r.batch:
 		return r.flush()
 	}
 	return nil
@@ -549,6 +554,7 @@ func (r *resultWriter) flush() error {
 		return nil
 	}
 	rec := r.b.NewRecordBatch()
-	r.b, r.waiting = nil, 0
+	r.bytes += r.held
+	r.b, r.waiting, r.held = nil, 0, 0
 	return r.w.write(r.ctx, rec)
 }

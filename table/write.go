@@ -92,6 +92,8 @@ type writer struct {
 
 	pending []arrow.RecordBatch
 	waiting int64 // rows of pending
+	held    int64 // bytes of pending, where its rows are alike
+	out     *counter
 	rows    int64
 	err     error
 }
@@ -164,10 +166,54 @@ func (w *writer) write(ctx context.Context, rec arrow.RecordBatch) error {
 	}
 	w.pending = append(w.pending, rec)
 	w.waiting += rec.NumRows()
+	w.held += recordBytes(rec)
 	for w.waiting >= int64(w.o.BatchRows) && w.err == nil {
 		w.err = w.failed(contain(func() error { return w.flush(int64(w.o.BatchRows)) }))
 	}
+	if w.err == nil && w.held > maxBody { // they would come to one batch
+		w.err = w.tooWide(w.waiting, w.held)
+	}
 	return w.err
+}
+
+// tooWide is the error of rows for one batch that nobody could read again; see [maxBody].
+func (w *writer) tooWide(rows, size int64) error {
+	if rows <= 1 {
+		return tenon.Errorf(tenon.CodeTooLarge, "%s cannot be written: a row takes %d bytes, at most %d are read", w.path, size, int64(maxBody))
+	}
+	return tenon.Errorf(tenon.CodeTooLarge, "%s cannot be written: %d rows take %d bytes, and a batch of at most %d is read; cut it into smaller ones: tables.batch_rows: %d in tenon.yaml",
+		w.path, rows, size, int64(maxBody), max(rows*(maxBody/2)/size, 1))
+}
+
+// recordBytes is what the buffers of a batch have, whole also where it is a part of them.
+func recordBytes(rec arrow.RecordBatch) (n int64) {
+	var add func(arrow.ArrayData)
+	add = func(d arrow.ArrayData) {
+		for _, b := range d.Buffers() {
+			if b != nil {
+				n += int64(b.Len())
+			}
+		}
+		for _, c := range d.Children() {
+			add(c)
+		}
+	}
+	for _, c := range rec.Columns() {
+		add(c.Data())
+	}
+	return n
+}
+
+// counter counts what a batch takes.
+type counter struct {
+	to io.Writer
+	n  int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.to.Write(b)
+	c.n += int64(n)
+	return n, err
 }
 
 // flush writes a batch of n of the rows that wait.
@@ -185,6 +231,7 @@ func (w *writer) flush(n int64) error {
 		w.pending[0] = first.NewSlice(left, first.NumRows())
 		left = 0
 	}
+	w.held -= int64(float64(w.held) * float64(n) / float64(w.waiting))
 	w.waiting -= n
 	if w.arrow == nil {
 		if err := w.begin(n); err != nil {
@@ -206,7 +253,14 @@ func (w *writer) flush(n int64) error {
 		}
 	}
 	w.rows += n
-	return w.arrow.Write(array.NewRecordBatch(w.schema, cols, n))
+	before := w.out.n
+	if err := w.arrow.Write(array.NewRecordBatch(w.schema, cols, n)); err != nil {
+		return err
+	}
+	if size := w.out.n - before; size > maxBody {
+		return w.tooWide(n, size)
+	}
+	return nil
 }
 
 // begin writes the schema, which says how many rows the first batch has.
@@ -233,11 +287,12 @@ func (w *writer) begin(first int64) (err error) {
 	if w.o.LZ4 {
 		options = append(options, ipc.WithLZ4())
 	}
+	w.out = &counter{to: w.buf}
 	if w.path == "-" {
-		w.arrow = ipc.NewWriter(w.buf, options...)
+		w.arrow = ipc.NewWriter(w.out, options...)
 		return nil
 	}
-	w.arrow, err = ipc.NewFileWriter(w.buf, options...)
+	w.arrow, err = ipc.NewFileWriter(w.out, options...)
 	return err
 }
 

@@ -1,0 +1,56 @@
+package table
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/tenonhq/tenon"
+)
+
+// TestBatchTooLarge: a table that nobody could read again is not written.
+func TestBatchTooLarge(t *testing.T) {
+	b := array.NewBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary).(*array.BinaryBuilder)
+	b.Append(make([]byte, 32<<20))
+	cell := b.NewArray()
+	for name, test := range map[string]struct {
+		columns, rows int // of cells of 32 MiB: what they take is shared
+		batch         int
+		want          string
+	}{
+		"rows":         {1, 8, 1024, "8 rows take 2684"},
+		"what to do":   {1, 9, 1024, "tables.batch_rows: 3 in tenon.yaml"},
+		"a row":        {9, 1, 1, "a row takes 3019"},
+		"small ones":   {1, 7, 1024, ""},
+		"small cuts":   {1, 9, 3, ""},
+		"of many rows": {4, 2, 2, "2 rows take 2684"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var fields []arrow.Field
+			var columns []arrow.Array
+			for i := range test.columns {
+				fields, columns = append(fields, col(string(rune('a'+i)), cell.DataType())), append(columns, cell)
+			}
+			s := arrow.NewSchema(fields, nil)
+			w, err := create("-", s, nil, WriteOptions{BatchRows: test.batch, Stdout: io.Discard})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range test.rows {
+				if err = w.write(t.Context(), array.NewRecordBatch(s, columns, 1)); err != nil {
+					break
+				}
+			}
+			if err == nil {
+				err = w.commit()
+			}
+			if test.want == "" && err != nil || test.want != "" && (tenon.ErrorCode(err) != tenon.CodeTooLarge || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("%v, want %q", err, test.want)
+			}
+		})
+	}
+}
