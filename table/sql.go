@@ -431,8 +431,8 @@ func (s *selection) write(path string, o WriteOptions) (Selected, error) {
 }
 
 // survey finds the types of columns where they follow from values. Kept are the values
-// of the first rows, and whole says that these are all: the result is small. Where all
-// types are known nothing is looked at.
+// of the first rows, and whole says that these are all, or one more than there may be: the
+// query does not have to run again. Where all types are known nothing is looked at.
 func (s *selection) survey() (kept []value, whole bool, err error) {
 	known := !s.compound()
 	for _, c := range s.columns {
@@ -448,9 +448,6 @@ func (s *selection) survey() (kept []value, whole bool, err error) {
 			return nil, false, err
 		}
 		if !ok {
-			if keeps {
-				return kept, true, nil
-			}
 			break
 		}
 		for i, c := range s.columns {
@@ -468,6 +465,9 @@ func (s *selection) survey() (kept []value, whole bool, err error) {
 		if len(kept) > maxKept || size > maxKeptBytes {
 			kept, keeps, size = nil, false, 0
 		}
+	}
+	if keeps {
+		return kept, true, nil
 	}
 	s.stmt.reset()
 	return nil, false, nil

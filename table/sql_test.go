@@ -355,6 +355,20 @@ func TestSelectRows(t *testing.T) {
 	}
 }
 
+// TestSelectOnce: a part of a result whose types follow from its values is not asked for
+// a second time.
+func TestSelectOnce(t *testing.T) {
+	const endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT i FROM n"
+	s := &selection{ctx: t.Context(), Query: Query{SQL: endless, Rows: 2, Bytes: MaxResult, Temp: MaxTemp}}
+	defer s.close()
+	if err := s.open(); err != nil {
+		t.Fatal(err)
+	}
+	if kept, whole, err := s.survey(); len(kept) != 3 || !whole || err != nil {
+		t.Errorf("%d values, whole %t, %v; want 3, one of them to know that there are more", len(kept), whole, err)
+	}
+}
+
 // TestSelectLarge goes through tables whose trees have several levels and rows that do
 // not fit on a page, and results that are not kept in memory.
 func TestSelectLarge(t *testing.T) {
