@@ -140,15 +140,13 @@ func WriteConversation(ctx context.Context, path string, messages []*tenon.Messa
 		for _, c := range list {
 			b.Field(0).(*array.StringBuilder).Append(fmt.Sprintf("Row%d", row))
 			row++
-			if err := appendMessage(b.Field(1).(*array.StructBuilder), c); err != nil {
-				return invalid("%s: message %d: %w", path, i+1, err)
-			}
+			appendMessage(b.Field(1).(*array.StructBuilder), c)
 			if f.Column != "" {
 				b.Field(2).AppendNull()
 			}
 		}
 	}
-	if f.Text != "" {
+	if f.Text != "" && f.Column != "" {
 		b.Field(0).(*array.StringBuilder).Append(fmt.Sprintf("Row%d", row))
 		b.Field(1).AppendNull()
 		b.Field(2).(*array.StringBuilder).Append(f.Text)
@@ -159,7 +157,7 @@ func WriteConversation(ctx context.Context, path string, messages []*tenon.Messa
 	return w.commit()
 }
 
-func appendMessage(b *array.StructBuilder, c cell) error {
+func appendMessage(b *array.StructBuilder, c cell) {
 	str := func(i int, s string) {
 		if f := b.FieldBuilder(i).(*array.StringBuilder); s == "" {
 			f.AppendNull()
@@ -196,10 +194,9 @@ func appendMessage(b *array.StructBuilder, c cell) error {
 	}
 	str(3, c.callID)
 	str(4, c.name)
-	return nil
 }
 
-// maxMessages bounds a conversation.
+// maxMessages bounds a conversation; each result of a tool is one.
 const maxMessages = 100_000
 
 // Conversation reads messages from where the reader is. Column names the column; "" is
@@ -230,6 +227,7 @@ func (r *Reader) Conversation(ctx context.Context, column string) ([]*tenon.Mess
 		return nil, invalid("%s has no column of messages", r.name)
 	}
 	var out []*tenon.Message
+	count := 0
 	for row, err := range r.Rows(ctx) {
 		if err != nil {
 			return nil, err
@@ -243,9 +241,10 @@ func (r *Reader) Conversation(ctx context.Context, column string) ([]*tenon.Mess
 			return nil, invalid("Conversation table contains empty row. Row index: %d", row.Index)
 		case !there:
 			continue
-		case len(out) >= maxMessages:
+		case count >= maxMessages:
 			return nil, tenon.Errorf(tenon.CodeTooLarge, "%s has more than %d messages", r.name, maxMessages)
 		}
+		count++
 		raw, err := row.Value(r.columns[at], false)
 		if err != nil {
 			return nil, err

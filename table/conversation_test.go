@@ -69,7 +69,7 @@ func TestConversation(t *testing.T) {
 func TestConversationFailure(t *testing.T) {
 	said := []*tenon.Message{tenon.UserMessage("hi")}
 	path := filepath.Join(t.TempDir(), "c.arrow")
-	for _, f := range []Failure{{"Errors", "it failed"}, {"What went wrong", "it failed"}, {"Errors", ""}} {
+	for _, f := range []Failure{{"Errors", "it failed"}, {"What went wrong", "it failed"}, {"Errors", ""}, {"", "has no place"}} {
 		if err := WriteConversation(t.Context(), path, said, f, WriteOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -79,6 +79,19 @@ func TestConversationFailure(t *testing.T) {
 		}
 	}
 	if err := WriteConversation(t.Context(), path, said, Failure{ConversationColumn, "x"}, WriteOptions{}); tenon.ErrorCode(err) != tenon.CodeInvalid {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestConversationBound: results of tools count, though those of a turn are one message.
+func TestConversationBound(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{logical(ConversationColumn, ClassMessage, messageStorage())}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	for range maxMessages + 1 {
+		appendMessage(b.Field(0).(*array.StructBuilder), cell{role: roleTool, callID: "1"})
+	}
+	path := rawBatch(t, "c.arrow", b.NewRecordBatch())
+	if _, err := read(t, path).Conversation(t.Context(), ""); tenon.ErrorCode(err) != tenon.CodeTooLarge {
 		t.Errorf("%v", err)
 	}
 }
@@ -102,8 +115,8 @@ func TestConversationErrors(t *testing.T) {
 			b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 			if test.message == "" {
 				b.Field(0).AppendNull()
-			} else if err := appendMessage(b.Field(0).(*array.StructBuilder), cell{role: test.role, content: []piece{{test.kind, []byte(test.message)}}}); err != nil {
-				t.Fatal(err)
+			} else {
+				appendMessage(b.Field(0).(*array.StructBuilder), cell{role: test.role, content: []piece{{test.kind, []byte(test.message)}}})
 			}
 			if test.failure == "" {
 				b.Field(1).AppendNull()
