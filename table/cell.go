@@ -3,6 +3,7 @@ package table
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -49,7 +50,7 @@ func integer(a arrow.Array, i int) (n int64, null bool, err error) {
 	case *array.Uint32:
 		return int64(a.Value(i)), false, nil
 	case *array.Uint64:
-		if v := a.Value(i); v <= 1<<62 {
+		if v := a.Value(i); v <= math.MaxInt64 {
 			return int64(v), false, nil
 		}
 		return 0, false, fmt.Errorf("the number %d is too large", a.Value(i))
@@ -118,7 +119,9 @@ func decodeTool(l Layout, a arrow.Array, i int) (*Tool, error) {
 	if f := at(fieldMessage); f != nil {
 		n, null, err := integer(f, i)
 		switch {
-		case err != nil || n != int64(int32(n)):
+		case err != nil:
+			return nil, fmt.Errorf("field %d: %w", fieldMessage, err)
+		case n != int64(int32(n)):
 			return nil, fmt.Errorf("field %d: %d is no index of a port", fieldMessage, n)
 		case !null:
 			t.Message = int32(n)

@@ -6,20 +6,22 @@ import (
 	"path/filepath"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/tenonhq/tenon"
 )
 
 // Roundtrip decodes a table, encodes it again in its own layout and compares the two.
 // It returns the differences, none where nothing was lost. What is not written as it
 // was read, such as layout java9, is compared by what its tools mean.
 func Roundtrip(ctx context.Context, path string, o Options, w WriteOptions) (differences []string, err error) {
-	dir, err := os.MkdirTemp("", "tenon-")
-	if err != nil {
-		return nil, invalid("there is no place for a copy: %w", err)
-	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
 	if path == "-" {
 		return nil, invalid("a roundtrip reads its table twice, so it needs a file")
 	}
+	dir, err := os.MkdirTemp("", "tenon-")
+	if err != nil {
+		return nil, tenon.Errorf(tenon.CodeStore, "there is no place for a copy: %w", err)
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
 	first, err := Open(path, o)
 	if err != nil {
 		return nil, err

@@ -267,6 +267,7 @@ func openBundle(name string, f io.ReaderAt, size int64) (*bundle, error) {
 	if err != nil {
 		return nil, invalid("%s: %s: %w", name, bundleTable, err)
 	}
+	defer r.Close() //nolint:errcheck // its checksum was held to when it was read to its end
 	raw, err := io.ReadAll(io.LimitReader(r, maxPiped+1))
 	if err != nil {
 		return nil, invalid("%s: %s: %w", name, bundleTable, err)

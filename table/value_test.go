@@ -3,6 +3,7 @@ package table
 import (
 	"bytes"
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -94,5 +95,45 @@ func TestZones(t *testing.T) {
 				t.Errorf("%q: %s %v, want %s", zone, got, err, want)
 			}
 		}
+	}
+}
+
+// TestNumbersOfTools says what a number is that is none of a tool's, and not another one.
+func TestNumbersOfTools(t *testing.T) {
+	text, number := arrow.BinaryTypes.String, arrow.PrimitiveTypes.Uint64
+	storage := fields(number, text, text, text, text, text, number, text, text)
+	for name, test := range map[string]struct {
+		kind, message uint64
+		want          string
+	}{
+		"both":              {1, 2, ""},
+		"largest":           {1<<63 - 1, 0, ""},
+		"kind too large":    {1 << 63, 0, "field 0: the number 9223372036854775808 is too large"},
+		"message too large": {0, 1 << 63, "field 6: the number 9223372036854775808 is too large"},
+		"message no index":  {0, 1 << 31, "field 6: 2147483648 is no index of a port"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := raw(t, "t.arrow", ClassTool, storage, func(b *array.StructBuilder) {
+				b.Append(true)
+				for i := range b.NumField() {
+					switch f := b.FieldBuilder(i).(type) {
+					case *array.Uint64Builder:
+						f.Append(map[int]uint64{fieldKind: test.kind, fieldMessage: test.message}[i])
+					default:
+						f.AppendNull()
+					}
+				}
+			}, 1)
+			r := read(t, path)
+			c, err := r.Column("")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for row, err := range r.Tools(t.Context(), c) {
+				if test.want == "" && (err != nil || row.Tool.Kind != Kind(test.kind)) || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+					t.Errorf("%+v %v, want %s", row.Tool, err, test.want)
+				}
+			}
+		})
 	}
 }
