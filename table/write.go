@@ -333,16 +333,20 @@ func (w *writer) commit() (err error) {
 	if err != nil || w.temp == "" {
 		return w.failed(err)
 	}
+	back, done := func() {}, func() {}
 	if IsBundle(w.path) {
 		err = w.pack()
 	} else {
-		err = w.moveStore()
+		back, done, err = w.moveStore()
 	}
 	if err == nil {
-		err = os.Rename(w.temp, w.path)
+		if err = os.Rename(w.temp, w.path); err != nil {
+			back()
+		}
 	}
 	if err == nil {
 		w.temp = ""
+		done()
 	}
 	return w.failed(err)
 }
@@ -351,24 +355,33 @@ func (w *writer) commit() (err error) {
 func IsBundle(path string) bool { return strings.EqualFold(filepath.Ext(path), ".tooltable") }
 
 // moveStore puts the files beside the table. A store that was there belonged to the
-// table that is replaced.
-func (w *writer) moveStore() error {
+// table that is replaced: it is kept until that has happened. Back undoes the move, done
+// ends it.
+func (w *writer) moveStore() (back, done func(), err error) {
+	nothing := func() {}
 	if len(w.keep.sums) == 0 {
-		return nil
+		return nothing, nothing, nil
 	}
 	if err := os.WriteFile(filepath.Join(w.keep.dir, sumsName), w.keep.sumLines(), 0o600); err != nil {
-		return err
+		return nothing, nothing, err
 	}
 	target, old := w.path+".filestore", w.temp+".old"
-	err := os.Rename(target, old)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if err := os.Rename(target, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nothing, nothing, err
+	}
+	back = func() {
+		_ = os.RemoveAll(target)
+		_ = os.Rename(old, target) // where there was one; the first error says more
 	}
 	if err := os.Rename(w.keep.dir, target); err != nil {
-		_ = os.Rename(old, target) // what was there stays
-		return err
+		back()
+		return nothing, nothing, err
 	}
-	return os.RemoveAll(old)
+	return back, func() {
+		if err := os.RemoveAll(old); err != nil {
+			w.o.Warn(w.path + " is written; the files of the table that it replaces are left: " + err.Error())
+		}
+	}, nil
 }
 
 // pack makes the bundle out of the table and the files.

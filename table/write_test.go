@@ -2,12 +2,15 @@ package table
 
 import (
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/tenonhq/tenon"
 )
@@ -52,5 +55,51 @@ func TestBatchTooLarge(t *testing.T) {
 				t.Errorf("%v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+// TestStoreGoesWithTable: a table that cannot be put in its place leaves the files of the
+// one that is there.
+func TestStoreGoesWithTable(t *testing.T) {
+	const name = "workflow_a"
+	path := filepath.Join(t.TempDir(), "t.arrow")
+	put := func(text string, before func()) error {
+		s := arrow.NewSchema([]arrow.Field{col("a", arrow.BinaryTypes.String)}, nil)
+		o, err := WriteOptions{}.withDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := create(path, s, nil, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.abort()
+		if err := w.keep.put(name, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		before()
+		return w.commit()
+	}
+	for _, text := range []string{"first", "second"} {
+		if err := put(text, func() {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inTheWay := func() {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := put("third", inTheWay); tenon.ErrorCode(err) != tenon.CodeStore {
+		t.Errorf("%v", err)
+	}
+	if got, err := dirStore(path).Read(name); string(got) != "second" || err != nil {
+		t.Errorf("%q %v", got, err)
+	}
+	if diff := cmp.Diff([]string{"t.arrow", "t.arrow.filestore"}, dirNames(t, filepath.Dir(path))); diff != "" {
+		t.Error(diff)
 	}
 }
