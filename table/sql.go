@@ -121,14 +121,9 @@ func (s *selection) open() error {
 	}
 	seen := map[string]bool{}
 	for _, in := range s.Tables {
-		low := strings.ToLower(in.Name)
-		switch {
-		case in.Name == "" || strings.ContainsRune(in.Name, 0) || strings.HasPrefix(low, "sqlite_"):
-			return invalid("'%s' is no name for a table of a query", tenon.Visible(in.Name))
-		case seen[low]:
-			return invalid("two tables of the query are called '%s'; upper and lower case are the same", tenon.Visible(in.Name))
+		if wrong := wrongName(in.Name, seen); wrong != "" {
+			return invalid("%s", wrong)
 		}
-		seen[low] = true
 		t, err := newSource(in.Name, in.Reader, strings.Contains(s.SQL, RowID))
 		if err != nil {
 			return err
@@ -164,6 +159,20 @@ func (s *selection) open() error {
 	s.describe()
 	s.db.progress = func() bool { return s.ctx.Err() != nil }
 	return nil
+}
+
+// wrongName says what is wrong with the name of a table, beside those that were seen; "" for
+// nothing.
+func wrongName(name string, seen map[string]bool) string {
+	low := strings.ToLower(name)
+	switch {
+	case name == "" || strings.ContainsRune(name, 0) || strings.HasPrefix(low, "sqlite_"):
+		return fmt.Sprintf("'%s' is no name for a table of a query; give it another one", tenon.Visible(name))
+	case seen[low]:
+		return fmt.Sprintf("two tables of the query are called '%s'; upper and lower case are the same", tenon.Visible(name))
+	}
+	seen[low] = true
+	return ""
 }
 
 // escapeURI writes a path into an SQLite URI.

@@ -1,7 +1,6 @@
 package table
 
 import (
-	"fmt"
 	"maps"
 	"os"
 	"regexp"
@@ -90,11 +89,9 @@ var countMistake = regexp.MustCompile(`^SELECTs to the left and right of .* do n
 func (s *selection) pretend(tables []QueryTable, guessed map[string]Mistake) *Mistake {
 	seen := map[string]bool{}
 	for _, q := range tables {
-		low := strings.ToLower(q.Name)
-		if seen[low] {
-			return &Mistake{Text: fmt.Sprintf("two tables of the query are called '%s'; upper and lower case are the same", tenon.Visible(q.Name))}
+		if wrong := wrongName(q.Name, seen); wrong != "" {
+			return &Mistake{Text: wrong}
 		}
-		seen[low] = true
 		t := &source{name: q.Name}
 		has := map[string]bool{}
 		add := func(name string) {

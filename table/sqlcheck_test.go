@@ -55,3 +55,25 @@ func TestCheckQuery(t *testing.T) {
 		})
 	}
 }
+
+// TestCheckQueryNames tells of names that SQL has no tables under, or has for two.
+func TestCheckQueryNames(t *testing.T) {
+	for _, tt := range []struct {
+		names []string
+		want  string
+	}{
+		{[]string{"sqlite_x"}, "'sqlite_x' is no name for a table of a query; give it another one"},
+		{[]string{"SQLite_x"}, "'SQLite_x' is no name for a table of a query; give it another one"},
+		{[]string{""}, "'' is no name for a table of a query; give it another one"},
+		{[]string{"a", "A"}, "two tables of the query are called 'A'; upper and lower case are the same"},
+	} {
+		var tables []QueryTable
+		for _, name := range tt.names {
+			tables = append(tables, QueryTable{Name: name, Columns: []string{"x"}})
+		}
+		_, _, wrong, err := CheckQuery("SELECT 1", tables, nil)
+		if diff := cmp.Diff(&Mistake{Text: tt.want}, wrong); diff != "" || err != nil {
+			t.Errorf("%q: %v %s", tt.names, err, diff)
+		}
+	}
+}
