@@ -61,7 +61,11 @@ func (w *Workflow) Graph() Graph {
 		g.Nodes = append(g.Nodes, GraphNode{ID: id, Kind: "output", Level: edge(out.From, id)})
 	}
 	if w.Message.From != "" {
-		g.Nodes = append(g.Nodes, GraphNode{ID: "message", Kind: "message", Level: edge(w.Message.From, "message")})
+		id := "message"
+		if w.byID[id] != nil || w.inputs[id] != nil {
+			id = "the message" // no name of theirs has a space
+		}
+		g.Nodes = append(g.Nodes, GraphNode{ID: id, Kind: "message", Level: edge(w.Message.From, id)})
 	}
 	return g
 }
