@@ -32,7 +32,9 @@ func Collect(dir fs.FS, file string, w *Workflow) (*Pack, error) {
 	p := &Pack{files: map[string][]byte{}}
 	total := 0
 	add := func(as, name string) error {
-		if strings.EqualFold(as, FileName) && path.Clean(name) != path.Clean(file) {
+		if strings.EqualFold(as, FileName) && path.Clean(name) == path.Clean(file) {
+			as = FileName // it may lie in the data, under a name of other letters
+		} else if strings.EqualFold(as, FileName) {
 			return tenon.Errorf(tenon.CodeInvalid, "%s goes with the workflow %s, which has its name in a pack; put what goes with it into a folder of its own", name, file)
 		}
 		b, err := readFile(dir, name, maxUnpacked-total)

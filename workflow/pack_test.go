@@ -88,6 +88,33 @@ func TestCollectNames(t *testing.T) {
 	}
 }
 
+// TestCollectItself packs a workflow once whose own file lies in its data, whatever case its
+// name has: two of them nobody would unpack.
+func TestCollectItself(t *testing.T) {
+	doc := strings.Replace(small, "data: data/", "data: .", 1)
+	w, err := config.ParseWorkflow("w.yaml", []byte(doc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"workflow.yaml", "Workflow.yaml"} {
+		p, err := workflow.Collect(fstest.MapFS{name: {Data: []byte(doc)}, "in/a.csv": {}}, name, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := p.Zip()
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := workflow.ReadPack("p", b)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff([]string{"in/a.csv", "workflow.yaml"}, back.Names()); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
 // zipOf makes a zip; a name that ends in @ is a link.
 func zipOf(t testing.TB, files ...string) []byte {
 	t.Helper()
