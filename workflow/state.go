@@ -192,7 +192,7 @@ func (s *State) settle(u *unit) {
 		if next.delay == 0 {
 			next.delay = defaultWait
 		}
-		next.delay = min(next.delay<<min(u.try-1, 12), maxDelay)
+		next.delay = min(min(next.delay, maxDelay)<<min(u.try-1, 12), maxDelay)
 		return
 	}
 	if p.each == nil {

@@ -329,6 +329,23 @@ func TestRetryDelay(t *testing.T) {
 	}
 }
 
+// TestRetryDelayIsBounded: to double a pause does not lead to none.
+func TestRetryDelayIsBounded(t *testing.T) {
+	d := newWorld(t, "steps:\n- {id: a, tool: fails, retry: {attempts: 10, delay: 1000000h}}", "")
+	d.call = func(string, json.RawMessage, int) []tenon.Event {
+		return []tenon.Event{failed(tenon.CodeUnreachable, "never")}
+	}
+	d.run()
+	for step, after := range d.after {
+		if step != "a.0" && after != 10*time.Minute {
+			t.Errorf("%s begins after %s", step, after)
+		}
+	}
+	if len(d.after) != 10 {
+		t.Errorf("%d attempts, want 10", len(d.after))
+	}
+}
+
 // TestAsks waits for a person and goes on after the decision, which holds for the rest
 // of the run if the person says so.
 func TestAsks(t *testing.T) {
