@@ -534,16 +534,3 @@ func TestRefusedChangesNothing(t *testing.T) {
 		})
 	}
 }
-
-// TestTablesOfOneName refuses a query over tables that SQL knows by one name.
-func TestTablesOfOneName(t *testing.T) {
-	for name, body := range map[string]string{
-		"port":            "steps:\n- {id: a, tool: flow}\n- {id: a_b, table: {csv: a.csv}}\n- {id: q, sql: 'SELECT 1', tables: [a.b, a_b]}",
-		"case of letters": "inputs: [{name: orders}]\nsteps:\n- {id: Orders, table: {csv: a.csv}}\n- {id: q, sql: 'SELECT * FROM orders, Orders'}",
-	} {
-		_, err := config.ParseWorkflow("w.yaml", []byte("kind: workflow\nversion: 1\nname: w\ndescription: d\n"+body))
-		if err == nil || !strings.Contains(err.Error(), "apart") {
-			t.Errorf("%s: error %v", name, err)
-		}
-	}
-}

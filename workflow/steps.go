@@ -143,17 +143,45 @@ func (c *compiler) findTables(at string, s *step) {
 		}
 		return
 	}
+	before := ""
 	for _, word := range sqlNames(s.SQL) {
-		o := c.w.byID[word]
-		switch {
-		case slices.Contains(s.tables, word), o == s:
-		case c.w.inputs[word] != nil:
-			s.tables = append(s.tables, word)
-		case o != nil && (o.kind == StepSQL || o.kind == StepTable):
-			c.need(o)
-			s.tables = append(s.tables, word)
+		names := []string{word}
+		if b := strings.ToUpper(before); b == "FROM" || b == "JOIN" {
+			names = c.inAnyCase(word)
+		}
+		for _, name := range names {
+			o := c.w.byID[name]
+			switch {
+			case slices.Contains(s.tables, name), o == s:
+			case c.w.inputs[name] != nil:
+				s.tables = append(s.tables, name)
+			case o != nil && (o.kind == StepSQL || o.kind == StepTable):
+				c.need(o)
+				s.tables = append(s.tables, name)
+			}
+		}
+		before = word
+	}
+}
+
+// inAnyCase are the inputs and steps that SQL means where a table has to stand: the one of
+// this name, else those whose letters are larger or smaller. Elsewhere such a word is more
+// likely a column.
+func (c *compiler) inAnyCase(word string) (names []string) {
+	if c.w.inputs[word] != nil || c.w.byID[word] != nil {
+		return []string{word}
+	}
+	for _, in := range c.w.Inputs {
+		if strings.EqualFold(in.Name, word) {
+			names = append(names, in.Name)
 		}
 	}
+	for _, s := range c.w.steps {
+		if strings.EqualFold(s.ID, word) {
+			names = append(names, s.ID)
+		}
+	}
+	return names
 }
 
 // source checks where a table comes from.
