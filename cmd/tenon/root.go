@@ -71,6 +71,7 @@ func newApp(s stdio) *app {
 func (a *app) main(ctx context.Context, args []string) int {
 	ctx, stop := signals(ctx, a.endsSlowly, func() time.Duration { return time.Duration(a.grace.Load()) })
 	defer stop()
+	a.lines.whole = ctx
 	for _, arg := range args {
 		if !utf8.ValidString(arg) {
 			return a.fail(tenon.Errorf(tenon.CodeInvalid, "the argument %q is not UTF-8", arg), nil)
@@ -86,7 +87,8 @@ func (a *app) main(ctx context.Context, args []string) int {
 		err = unwritten(out.err)
 	}
 	a.collected()
-	if r := (reported{}); ctx.Err() != nil && errorCode(err) == tenon.CodeCancelled && !errors.As(err, &r) {
+	gaveUp := errorCode(err) == tenon.CodeCancelled || errors.Is(err, errGivenUp)
+	if r := (reported{}); ctx.Err() != nil && gaveUp && !errors.As(err, &r) {
 		err = interrupted(ctx, err)
 	}
 	return a.fail(err, args)

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -54,6 +56,39 @@ func TestAwaitSignals(t *testing.T) {
 					t.Errorf("the context ended by %v", context.Cause(ctx))
 				}
 			})
+		})
+	}
+}
+
+// stuck is a stdin that nobody writes to. It tells when it is read.
+type stuck struct{ read chan struct{} }
+
+func (s stuck) Read([]byte) (int, error) {
+	close(s.read)
+	select {}
+}
+
+// TestStdinEnds holds that a verb which waits for stdin ends with its context.
+func TestStdinEnds(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, args := range [][]string{
+		{"tables", "show", "-"},
+		{"tables", "concat", "-", "--out", "t.arrow"},
+		{"run", "--model", "demo", "--data-in", "-", "hello"},
+		{"run", "--model", "demo", "-"},
+		{"-c", "-", "config", "show"},
+		{"config", "import", "-"},
+		{"policy", "test", "-"},
+		{"tools", "call", "--table", "-", "--row", "0"},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			in := stuck{make(chan struct{})}
+			go func() { <-in.read; cancel(signalled{syscall.SIGINT}) }()
+			var said bytes.Buffer
+			if status := run(ctx, args, stdio{in, &said, &said}); status != exitInterrupted || said.String() != "tenon: interrupted\n" {
+				t.Errorf("status %d: %s", status, said.String())
+			}
 		})
 	}
 }

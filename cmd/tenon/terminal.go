@@ -65,6 +65,8 @@ type lineReader struct {
 	pending bool
 	buf     []byte // read, and not taken yet
 	back    []line // taken, and put back for the next caller
+	// whole ends the wait of Read, which has no context of its own; nil: nothing does.
+	whole context.Context
 }
 
 type piece struct {
@@ -136,10 +138,20 @@ func (l *lineReader) next(ctx context.Context) (string, error) {
 // hasLine reports whether a whole line is there already.
 func (l *lineReader) hasLine() bool { return len(l.back) > 0 || bytes.IndexByte(l.buf, '\n') >= 0 }
 
+// errGivenUp says that nobody waits any more for what stdin has. It ends the verb as a
+// signal does, whatever the error became on its way; see [app.main].
+var errGivenUp = errors.New("stdin was not read to its end")
+
 // Read implements [io.Reader], for verbs that take all of stdin.
 func (l *lineReader) Read(p []byte) (int, error) {
 	if len(l.buf) == 0 {
-		if err := l.more(context.Background()); err != nil {
+		ctx := l.whole
+		if ctx == nil {
+			ctx = context.Background()
+		}
+		if err := l.more(ctx); ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			return 0, errGivenUp
+		} else if err != nil {
 			return 0, err
 		}
 	}
