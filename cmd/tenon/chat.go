@@ -47,7 +47,9 @@ func newChat(a *app) *cobra.Command {
 const chatHelp = "/tools      what the agent can call\n/prompts    what can be asked as /SERVER:PROMPT KEY=TEXT…\n/resources  what a question can name as @SERVER:URI\n/session    the session's id\n/compact    put a summary in the place of what was said, for the model\n/help       these words\n/exit       the end"
 
 func (a *app) chat(ctx context.Context, q *asking) (err error) {
-	h, err := a.desk(ctx, q.opening("chat"))
+	o := q.opening("chat")
+	o.talks = a.inTTY
+	h, err := a.desk(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
 )
@@ -91,5 +92,32 @@ func TestTypedDuringAnAnswer(t *testing.T) {
 		if got, err := a.lines.next(t.Context()); got != want || err != nil {
 			t.Errorf("the prompt reads %q (%v), want %q", got, err, want)
 		}
+	}
+}
+
+// Without a model the built-in script answers what it knows; else it is an error, except in
+// a conversation at a terminal, which ended with the first question.
+func TestNoModelIsFound(t *testing.T) {
+	for name, tt := range map[string]struct {
+		o     opening
+		model string
+		told  string
+	}{
+		"known":       {opening{asks: " and in Paris? "}, host.DemoModel, "a built-in script answers\n"},
+		"not known":   {opening{asks: "And in Rome?"}, "", ""},
+		"talks":       {opening{asks: "chat", talks: true}, host.DemoModel, `answers "What is the weather in London?", "And in Paris?" and "Count one up."`},
+		"from a pipe": {opening{asks: "chat"}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var errs bytes.Buffer
+			a := newApp(stdio{strings.NewReader(""), io.Discard, &errs})
+			a.lookupEnv = func(name string) (string, bool) { return "1", name == "TENON_NO_PROBE" }
+			if got := a.findModel(t.Context(), &config.Config{}, tt.o); got != tt.model {
+				t.Errorf("%q, want %q", got, tt.model)
+			}
+			if !strings.Contains(errs.String(), tt.told) || tt.told == "" && errs.Len() > 0 {
+				t.Errorf("told %q, want %q", errs.String(), tt.told)
+			}
+		})
 	}
 }

@@ -14,6 +14,9 @@ import (
 
 const demoQuestion = "What is the weather in London?"
 
+// demoQuestions are what the built-in script knows.
+var demoQuestions = []string{demoQuestion, "And in Paris?", "Count one up."}
+
 func newDemo(a *app) *cobra.Command {
 	var model string
 	cmd := &cobra.Command{
@@ -21,7 +24,7 @@ func newDemo(a *app) *cobra.Command {
 		Short: "See an agent answer with the tools of a real MCP server; needs nothing",
 		Long: "Starts tenon's own MCP server as a separate process, offers its tools to a model, and asks. With\n" +
 			"ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or with an Ollama or llama.cpp server on this machine,\n" +
-			"that model answers any question. Without, a built-in script answers the two questions that it knows.",
+			"that model answers any question. Without, a built-in script answers the three questions that it knows.",
 		Example: "  tenon demo\n  tenon demo \"What is 17 plus 25?\"\n  tenon demo --model ollama/llama3.2",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := strings.TrimSpace(strings.Join(args, " "))

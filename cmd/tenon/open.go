@@ -34,6 +34,7 @@ type opening struct {
 	connect bool           // servers will be started: a configuration that was only found needs consent
 	models  bool           // models will be asked, but no servers started: what reaches a model needs consent
 	asks    string         // a question will be asked: where no model is configured, one is looked for
+	talks   bool           // more will be asked by a person at a terminal
 	agent   string
 	model   string
 	cassette
@@ -128,9 +129,10 @@ func (a *app) slow(server, target string, most time.Duration) {
 	a.hint("server '%s' is still starting (%s); the first time it may have to be fetched; waiting up to %.0f s", server, target, most.Seconds())
 }
 
-// findModel looks for a model where the configuration names none. The question
-// that the demo knows is answered by its script, so that what tenon init wrote
-// runs as it is; any other is an error that says how to connect a model.
+// findModel looks for a model where the configuration names none. The questions
+// that the demo knows are answered by its script, so that what tenon init wrote
+// runs as it is; any other is an error that says how to connect a model, except in a
+// conversation at a terminal, where the script says it.
 func (a *app) findModel(ctx context.Context, cfg *config.Config, o opening) string {
 	if agent, err := cfg.Agent(o.agent); err != nil || agent.Model != "" {
 		return ""
@@ -139,8 +141,13 @@ func (a *app) findModel(ctx context.Context, cfg *config.Config, o opening) stri
 		a.hint("model %s", found)
 		return found
 	}
-	if strings.EqualFold(strings.TrimSpace(o.asks), demoQuestion) {
-		a.note("no model is configured and none was found: a built-in script answers")
+	const script = "no model is configured and none was found: a built-in script answers"
+	switch {
+	case o.talks:
+		a.note("%s %q, %q and %q", script, demoQuestions[0], demoQuestions[1], demoQuestions[2])
+		return host.DemoModel
+	case slices.ContainsFunc(demoQuestions, func(q string) bool { return strings.EqualFold(strings.TrimSpace(o.asks), q) }):
+		a.note("%s", script)
 		return host.DemoModel
 	}
 	return ""

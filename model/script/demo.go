@@ -6,8 +6,9 @@ import _ "embed"
 var demoYAML []byte
 
 // Demo returns the built-in script: it answers "What is the weather in
-// London?" with a call of get_weather, and every other question with how to
-// connect a model. It needs no file, no key and no network.
+// London?", "And in Paris?" and "Count one up." with calls of the test server's tools
+// where these are on offer, and everything else with how to connect a model. It needs
+// no file, no key and no network.
 func Demo() *Model {
 	m, err := Parse("demo", demoYAML)
 	if err != nil {

@@ -20,11 +20,13 @@ import (
 const maxFile = 4 << 20
 
 // Conversation is one of several scripts in a file. The first whose Match fits
-// the question is played.
+// the question, and whose Tools are there, is played.
 type Conversation struct {
 	// Match holds texts of which one must occur in the last user message, in
 	// any case of letters. Empty: every question.
 	Match Strings `yaml:"match"`
+	// Tools holds exposed names that must be on offer.
+	Tools Strings `yaml:"tools"`
 	Steps []Step  `yaml:"steps"`
 }
 
@@ -133,6 +135,7 @@ type file struct {
 	Steps         []yaml.Node `yaml:"steps"`
 	Conversations []struct {
 		Match Strings     `yaml:"match"`
+		Tools Strings     `yaml:"tools"`
 		Steps []yaml.Node `yaml:"steps"`
 	} `yaml:"conversations"`
 }
@@ -189,7 +192,7 @@ func Parse(name string, data []byte) (*Model, error) {
 		if err != nil {
 			return fail(err)
 		}
-		m.conversations = append(m.conversations, Conversation{c.Match, steps})
+		m.conversations = append(m.conversations, Conversation{c.Match, c.Tools, steps})
 	}
 	for _, c := range m.conversations {
 		if len(c.Steps) == 0 {

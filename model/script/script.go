@@ -49,7 +49,7 @@ type mark struct {
 // an expectation fails or the script has ended.
 func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[tenon.Delta, error] {
 	return func(yield func(tenon.Delta, error) bool) {
-		conv, at, err := m.position(req.Messages)
+		conv, at, err := m.position(req.Messages, func(names Strings) bool { return missing(names, req.Tools) == "" })
 		if err != nil {
 			yield(tenon.Delta{}, err)
 			return
@@ -85,8 +85,9 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 	}
 }
 
-// position finds the step that answers the messages.
-func (m *Model) position(msgs []*tenon.Message) (conv, step int, err error) {
+// position finds the step that answers the messages; ready reports whether tools are on
+// offer.
+func (m *Model) position(msgs []*tenon.Message, ready func(Strings) bool) (conv, step int, err error) {
 	lastUser := -1
 	for i := len(msgs) - 1; i >= 0; i-- {
 		if msgs[i].Role == tenon.RoleUser && lastUser < 0 {
@@ -111,13 +112,28 @@ func (m *Model) position(msgs []*tenon.Message) (conv, step int, err error) {
 		}
 	}
 	for i, c := range m.conversations {
-		if len(c.Match) == 0 || slices.ContainsFunc(c.Match, func(s string) bool {
-			return strings.Contains(strings.ToLower(question), strings.ToLower(s))
-		}) {
+		if c.fits(question) && ready(c.Tools) {
 			return i, step, nil
 		}
 	}
 	return 0, 0, tenon.Errorf(tenon.CodeModel, "script %s: no conversation matches %q", m.name, short(question))
+}
+
+// fits reports whether the conversation is one about the question.
+func (c *Conversation) fits(question string) bool {
+	return len(c.Match) == 0 || slices.ContainsFunc(c.Match, func(s string) bool {
+		return strings.Contains(strings.ToLower(question), strings.ToLower(s))
+	})
+}
+
+// missing returns the first of the names that is not on offer.
+func missing(names Strings, offer []tenon.Tool) string {
+	for _, want := range names {
+		if !slices.ContainsFunc(offer, func(t tenon.Tool) bool { return t.Name == want }) {
+			return want
+		}
+	}
+	return ""
 }
 
 func markOf(msg *tenon.Message) (mark, bool) {
@@ -155,15 +171,13 @@ func (m *Model) expect(s *Step, at int, req *tenon.Request) error {
 				m.name, s.line, at+1, want, short(last))
 		}
 	}
-	for _, want := range s.ExpectTools {
-		if !slices.ContainsFunc(req.Tools, func(t tenon.Tool) bool { return t.Name == want }) {
-			names := make([]string, len(req.Tools))
-			for i, t := range req.Tools {
-				names[i] = t.Name
-			}
-			return tenon.Errorf(tenon.CodeModel, "script %s:%d: step %d expects the tool %s; on offer: %s",
-				m.name, s.line, at+1, want, short(strings.Join(names, ", ")))
+	if want := missing(s.ExpectTools, req.Tools); want != "" {
+		names := make([]string, len(req.Tools))
+		for i, t := range req.Tools {
+			names[i] = t.Name
 		}
+		return tenon.Errorf(tenon.CodeModel, "script %s:%d: step %d expects the tool %s; on offer: %s",
+			m.name, s.line, at+1, want, short(strings.Join(names, ", ")))
 	}
 	return nil
 }
@@ -199,7 +213,7 @@ func (m *Model) Unconsumed(msgs []*tenon.Message) error {
 	}
 	if next == 0 {
 		var err error
-		if conv, next, err = m.position(msgs); err != nil {
+		if conv, next, err = m.position(msgs, func(Strings) bool { return true }); err != nil {
 			return err
 		}
 	}

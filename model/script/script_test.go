@@ -232,7 +232,8 @@ func TestDelaysPartialAndCancel(t *testing.T) {
 func TestDemo(t *testing.T) {
 	m := script.Demo()
 	msgs := []*tenon.Message{tenon.UserMessage("What is the weather in London?")}
-	resp, _, err := ask(m, &tenon.Request{Messages: msgs})
+	offer := []tenon.Tool{{Name: "get_weather"}, {Name: "counter"}}
+	resp, _, err := ask(m, &tenon.Request{Messages: msgs, Tools: offer})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +250,17 @@ func TestDemo(t *testing.T) {
 	if err := m.Unconsumed(msgs); err != nil {
 		t.Error(err)
 	}
-	resp, _, err = ask(m, &tenon.Request{Messages: append(msgs, tenon.UserMessage("Who are you?"))})
+	for question, tool := range map[string]string{"And in Paris?": "get_weather", "Count one up.": "counter"} {
+		resp, _, err = ask(m, &tenon.Request{Messages: append(msgs, tenon.UserMessage(question)), Tools: offer})
+		if err != nil || len(resp.Message.Calls()) != 1 || resp.Message.Calls()[0].Name != tool {
+			t.Errorf("%s: %v, %v", question, resp, err)
+		}
+		resp, _, err = ask(m, &tenon.Request{Messages: append(msgs, tenon.UserMessage(question))})
+		if err != nil || len(resp.Message.Calls()) != 0 {
+			t.Errorf("%s, without tools: %v, %v", question, resp, err)
+		}
+	}
+	resp, _, err = ask(m, &tenon.Request{Messages: append(msgs, tenon.UserMessage("Who are you?")), Tools: offer})
 	if err != nil || !strings.Contains(resp.Message.Text(), "ANTHROPIC_API_KEY") || !strings.Contains(resp.Message.Text(), "Ollama") {
 		t.Errorf("%v, %v", resp, err)
 	}

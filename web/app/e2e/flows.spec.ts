@@ -246,7 +246,7 @@ test("a newcomer: init, serve --model demo, and the call that the page asks abou
     await page.getByLabel("Question").fill("Count one up.");
     await page.keyboard.press("Enter");
     await page.getByRole("article", { name: "Decision about counter" }).getByRole("button", { name: "Allow once" }).click();
-    await expect(page.getByText("You have allowed it, and it is counted.")).toBeVisible();
+    await expect(page.getByText("That tool may change something, so it runs only where you allow it.")).toBeVisible();
     expect(wrong).toEqual([]);
   } finally {
     await first.end();
