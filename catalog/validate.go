@@ -37,7 +37,7 @@ func (v *validator) unknown(args map[string]any) []string {
 // Prepared is a call that may be judged and made.
 type Prepared struct {
 	Tool      *tenon.Tool     // nil where there is none of that name
-	Arguments json.RawMessage // what the server gets, as long as nobody edits it
+	Arguments json.RawMessage // what the server gets, as long as nobody edits it; without a tool what was proposed
 	Warning   error           // what does not fit, where the tool's rules only warn
 }
 
@@ -50,7 +50,7 @@ type Prepared struct {
 func (s *Snapshot) Prepare(c *tenon.ToolCall) (Prepared, error) {
 	t, ok := s.Lookup(c.Name)
 	if !ok {
-		return Prepared{}, s.noTool(c.Name)
+		return Prepared{Arguments: c.Arguments}, s.noTool(c.Name)
 	}
 	p := Prepared{Tool: t, Arguments: c.Arguments}
 	if len(p.Arguments) == 0 {
