@@ -9,7 +9,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -52,7 +54,21 @@ type Reader struct {
 // Open opens a table: an Arrow file or stream, or a bundle; "-" is standard input.
 // Errors: not_found, invalid (it is no table, or one that is broken, or one that may
 // not be read), store (it cannot be read).
-func Open(path string, o Options) (r *Reader, err error) {
+func Open(path string, o Options) (*Reader, error) {
+	r, err := openPath(path, o)
+	if tenon.ErrorCode(err) == tenon.CodeInvalid && IsCSV(path) {
+		return nil, invalid("%w; %s", err, CSVRemedy)
+	}
+	return r, err
+}
+
+// IsCSV reports whether a file is called like a CSV file, which is no table.
+func IsCSV(path string) bool { return strings.EqualFold(filepath.Ext(path), ".csv") }
+
+// CSVRemedy says how a CSV file becomes a table.
+const CSVRemedy = "a workflow with a step such as {id: rows, table: {csv: FILE}} makes a table of a CSV file (docs/reference/workflow.md)"
+
+func openPath(path string, o Options) (r *Reader, err error) {
 	if path == "-" {
 		if o.Stdin == nil {
 			return nil, invalid("there is no standard input to read a table from")

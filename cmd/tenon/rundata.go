@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -65,10 +67,16 @@ func (a *app) readData(what, file string) ([]byte, error) {
 	var in io.Reader = a.lines
 	if file != "-" {
 		f, err := os.Open(file)
-		if err != nil {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, tenon.Errorf(tenon.CodeNotFound, "%s: there is no such table", what)
+		case err != nil:
 			return nil, tenon.Errorf(tenon.CodeNotFound, "%s: %w", what, err)
 		}
 		defer f.Close() //nolint:errcheck // nothing was written
+		if table.IsCSV(file) {
+			return nil, tenon.Errorf(tenon.CodeInvalid, "%s: %s", what, table.CSVRemedy)
+		}
 		in = f
 	}
 	data, err := io.ReadAll(io.LimitReader(in, maxInput+1))
