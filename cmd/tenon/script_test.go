@@ -90,6 +90,11 @@ func scripts() testscript.Params {
 			env.Setenv("HOME", home)
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // a second for each program otherwise
 			env.Setenv("TENON_NO_PROBE", "1")
+			examples, err := filepath.Abs("../../examples")
+			if err != nil {
+				return err
+			}
+			env.Setenv("EXAMPLES", examples)
 			if err := os.WriteFile(filepath.Join(env.WorkDir, "latin1.txt"), []byte("caf\xe9"), 0o600); err != nil {
 				return err
 			}
