@@ -28,12 +28,13 @@ var arrows = map[string][]string{
 	"internal/patience":   {},
 	"internal/garbage":    {},
 	"internal/outbound":   {},
+	"internal/wholefile":  {},
 	"internal/sse":        {},
 	"jsonrpc":             {"internal/rawjson"},
 	"transport":           {"jsonrpc", "internal/sse"},
 	"mcp":                 {"internal/rawjson", "internal/spread", "jsonrpc", "transport", "internal/patience"},
 	"catalog":             {"policy", "internal/rawjson", "internal/spread"},
-	"table":               {},
+	"table":               {"internal/wholefile"},
 	"workflow":            {"policy", "agent", "catalog"}, // a call's life, and the request of a step
 	"servers/oauth":       {},
 	"servers/registry":    {},
@@ -58,9 +59,9 @@ var arrows = map[string][]string{
 	"engine/local":      {"engine", "store"},
 	"engine/enginetest": {"engine"},
 
-	"config": {"agent", "catalog", "model", "model/react", "policy", "servers", "table", "workflow", "internal/keyring", "internal/outbound"}, // outbound: what a private address is
+	"config": {"agent", "catalog", "model", "model/react", "policy", "servers", "table", "workflow", "internal/keyring", "internal/outbound", "internal/wholefile"}, // outbound: what a private address is
 	"host": {"agent", "catalog", "config", "engine", "engine/local", "mcp", "model", "model/anthropic", "model/gemini", "model/openai",
-		"model/react", "model/script", "policy", "record", "servers", "servers/oauth", "store", "store/sqlite", "table", "telemetry", "transport", "workflow", "internal/keyring", "internal/outbound", "internal/patience", "internal/rawjson", "internal/spread"},
+		"model/react", "model/script", "policy", "record", "servers", "servers/oauth", "store", "store/sqlite", "table", "telemetry", "transport", "workflow", "internal/keyring", "internal/outbound", "internal/patience", "internal/rawjson", "internal/spread", "internal/wholefile"},
 
 	"eval": {"agent", "catalog", "config", "host"},
 
@@ -71,7 +72,7 @@ var arrows = map[string][]string{
 	"internal/testserver": {"internal/rawjson", "mcp", "transport", "jsonrpc"},
 	"internal/clitest":    {},
 	"internal/localmodel": {},
-	"cmd/tenon":           {"agent", "catalog", "config", "engine", "eval", "host", "httpapi", "internal/garbage", "internal/testserver", "model", "model/script", "policy", "record", "servers", "servers/registry", "table", "telemetry", "web", "workflow"},
+	"cmd/tenon":           {"agent", "catalog", "config", "engine", "eval", "host", "httpapi", "internal/garbage", "internal/testserver", "internal/wholefile", "model", "model/script", "policy", "record", "servers", "servers/registry", "table", "telemetry", "web", "workflow"},
 }
 
 // homes says which package of ours may import a module of others. One module,

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/wholefile"
 )
 
 // Entry is one entry of a section of tenon.yaml as it is to be written: its keys
@@ -179,24 +180,7 @@ func isForeign(path string) bool {
 
 // replaceFile writes a file so that another program sees the old or the new one.
 func replaceFile(path string, data []byte, mode os.FileMode) error {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".tenon-*")
-	if err != nil {
-		return tenon.Errorf(tenon.CodeInvalid, "%s cannot be written: %w", path, err)
-	}
-	_, err = f.Write(data)
-	for _, do := range []func() error{f.Sync, func() error { return f.Chmod(mode) }, f.Close} {
-		if e := do(); err == nil {
-			err = e
-		}
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // the first error says more
+	if err := wholefile.Write(path, data, mode); err != nil {
 		return tenon.Errorf(tenon.CodeInvalid, "%s cannot be written: %w", path, err)
 	}
 	return nil

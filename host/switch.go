@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/wholefile"
 	"github.com/tenonhq/tenon/servers"
 )
 
@@ -100,27 +101,10 @@ func (h *Host) keepSwitch(name string, on bool) error {
 	slices.Sort(s.Disabled)
 	err = os.MkdirAll(dir, 0o700)
 	if err == nil {
-		err = replaceFile(filepath.Join(dir, switchesFile), append(encode(s), '\n'))
+		err = wholefile.Write(filepath.Join(dir, switchesFile), append(encode(s), '\n'), 0o600)
 	}
 	if err != nil {
 		return tenon.Errorf(tenon.CodeStore, "that server '%s' is switched cannot be kept: %w", name, err)
-	}
-	return nil
-}
-
-// replaceFile writes a file that nobody sees half written.
-func replaceFile(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return nil
 }

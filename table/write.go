@@ -21,6 +21,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/wholefile"
 )
 
 // The keys of the metadata that is written, and one that newer KNIMEs write.
@@ -114,14 +115,11 @@ func create(path string, schema *arrow.Schema, meta map[string]string, o WriteOp
 		w.buf = bufio.NewWriterSize(o.Stdout, 1<<16)
 		return w, nil
 	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		w.path = real
-	}
-	st, err := os.Stat(w.path)
+	real, inPlace, err := wholefile.Target(path)
+	w.path = real
 	switch {
-	case err == nil && st.IsDir():
-		return nil, invalid("%s is a folder; a table is a file", path)
-	case err == nil && !st.Mode().IsRegular(): // a pipe or a device
+	case err != nil:
+	case inPlace:
 		w.file, err = os.OpenFile(w.path, os.O_WRONLY, 0)
 	default:
 		w.temp = filepath.Join(filepath.Dir(w.path), "."+filepath.Base(w.path)+"."+strconv.FormatUint(rand.Uint64(), 36)+".part")
@@ -138,16 +136,13 @@ func create(path string, schema *arrow.Schema, meta map[string]string, o WriteOp
 
 func (w *writer) failed(err error) error {
 	var te *tenon.Error
-	var pe *fs.PathError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &te):
 		return err
-	case errors.As(err, &pe):
-		err = pe.Err // the name of a file that is not there any more helps nobody
 	}
-	return tenon.Errorf(tenon.CodeStore, "%s cannot be written: %w", w.path, err)
+	return tenon.Errorf(tenon.CodeStore, "%s cannot be written: %w", w.path, wholefile.Reason(err))
 }
 
 // keeps reports whether files can go with the table.

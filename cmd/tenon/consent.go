@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/internal/wholefile"
 )
 
 // A configuration that was found and not named with -c may come with a cloned
@@ -125,21 +126,8 @@ func (a *app) writeConsent(list []wish) error {
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(file), 0o700)
 	}
-	var tmp *os.File
 	if err == nil {
-		tmp, err = os.CreateTemp(filepath.Dir(file), "consent-*")
-	}
-	if err == nil {
-		_, err = tmp.Write(append(b, '\n'))
-		if e := tmp.Close(); err == nil {
-			err = e
-		}
-		if err == nil {
-			err = os.Rename(tmp.Name(), file)
-		}
-		if err != nil {
-			_ = os.Remove(tmp.Name()) // the first error says more
-		}
+		err = wholefile.Write(file, append(b, '\n'), 0o600)
 	}
 	if err != nil {
 		return tenon.Errorf(tenon.CodeStore, "your consent cannot be kept in %s: %w", file, err)

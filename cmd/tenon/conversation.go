@@ -14,6 +14,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/wholefile"
 	"github.com/tenonhq/tenon/table"
 )
 
@@ -149,21 +150,8 @@ func (f *conversationFiles) writeMessages(ctx context.Context, h *host.Host, run
 
 // writeFile puts a file in place all at once, for the user alone.
 func writeFile(path string, b []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err == nil {
-		_, err = tmp.Write(b)
-		if cerr := tmp.Close(); err == nil {
-			err = cerr
-		}
-		if err == nil {
-			err = os.Rename(tmp.Name(), path)
-		}
-		if err != nil {
-			_ = os.Remove(tmp.Name())
-		}
-	}
-	if err != nil {
-		return tenon.Errorf(tenon.CodeInternal, "%s cannot be written: %w", path, err)
+	if err := wholefile.Write(path, b, 0o600); err != nil {
+		return tenon.Errorf(tenon.CodeStore, "%s cannot be written: %w", path, err)
 	}
 	return nil
 }
