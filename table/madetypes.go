@@ -1,0 +1,165 @@
+package table
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/tenonhq/tenon"
+)
+
+// cellOf is a JSON value as a cell.
+func cellOf(raw json.RawMessage) any {
+	switch raw[0] {
+	case 'n':
+		return nil
+	case 't', 'f':
+		return raw[0] == 't'
+	case '"':
+		var s string
+		_ = json.Unmarshal(raw, &s) // it was decoded before
+		return s
+	case '[', '{':
+		return raw
+	}
+	return json.Number(raw)
+}
+
+// arrowTypes are those of columns that are made.
+var arrowTypes = map[string]arrow.DataType{"string": arrow.BinaryTypes.String, "integer": arrow.PrimitiveTypes.Int64, "number": arrow.PrimitiveTypes.Float64,
+	"boolean": arrow.FixedWidthTypes.Boolean, "timestamp": &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}}
+
+// typeOf is the narrowest type that all values of a column have.
+func (m *maker) typeOf(cells []any) string {
+	could := []string{"integer", "number", "boolean"}
+	if m.guess {
+		could = append(could, "timestamp")
+	}
+	some := false
+	for _, v := range cells {
+		if v == nil {
+			continue
+		}
+		some = true
+		could = slices.DeleteFunc(could, func(t string) bool { return !isOf(v, t, m.guess) })
+		if len(could) == 0 {
+			return "string"
+		}
+	}
+	if !some {
+		return "string"
+	}
+	return could[0]
+}
+
+func isOf(v any, typ string, guess bool) bool {
+	if _, ok := v.(string); ok && !guess {
+		return false
+	}
+	if s, ok := v.(string); ok && typ != "timestamp" {
+		if digits := strings.TrimPrefix(s, "-"); strings.TrimSpace(s) != s || len(digits) > 1 && digits[0] == '0' && digits[1] != '.' || s[0] == '+' {
+			return false // such as 007, which is no number
+		}
+	}
+	if typ == "number" && longInteger(v) {
+		return false // a number would lose digits of it; the column is one of texts
+	}
+	_, err := convert(v, typ)
+	return err == nil
+}
+
+// longInteger says whether a value is an integer that floats do not hold.
+func longInteger(v any) bool {
+	text, ok := v.(string)
+	if n, is := v.(json.Number); is {
+		text, ok = string(n), true
+	}
+	if !ok || strings.Trim(text, "-0123456789") != "" {
+		return false
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	return err != nil || n > exactInt || n < -exactInt
+}
+
+// convert makes a value of a type.
+func convert(v any, typ string) (any, error) {
+	text, isText := v.(string)
+	if n, ok := v.(json.Number); ok {
+		text, isText = string(n), true
+		if typ == "boolean" || typ == "timestamp" {
+			return nil, fmt.Errorf("'%s' is no %s", text, typ)
+		}
+	}
+	switch typ {
+	case "string":
+		switch v := v.(type) {
+		case bool:
+			return strconv.FormatBool(v), nil
+		case json.RawMessage:
+			return string(v), nil
+		}
+		return text, nil
+	case "integer":
+		if isText {
+			if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+				return i, nil
+			}
+		}
+	case "number":
+		if isText {
+			if f, err := strconv.ParseFloat(text, 64); err == nil && !strings.ContainsAny(text, "_xX") && !math.IsNaN(f) && !math.IsInf(f, 0) {
+				return f, nil
+			}
+		}
+	case "boolean":
+		if b, ok := v.(bool); ok {
+			return b, nil
+		}
+		if text == "true" || text == "false" {
+			return text == "true", nil
+		}
+	case "timestamp":
+		for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999", time.DateOnly} {
+			if t, err := time.Parse(layout, text); err == nil {
+				return t, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("'%s' is no %s", tenon.Visible(fmt.Sprint(v)), typ)
+}
+
+func appendCell(b array.Builder, v any) error {
+	if v == nil {
+		b.AppendNull()
+		return nil
+	}
+	for typ, t := range arrowTypes {
+		if !arrow.TypeEqual(t, b.Type()) {
+			continue
+		}
+		c, err := convert(v, typ)
+		if err != nil {
+			return err
+		}
+		switch b := b.(type) {
+		case *array.StringBuilder:
+			b.Append(c.(string))
+		case *array.Int64Builder:
+			b.Append(c.(int64))
+		case *array.Float64Builder:
+			b.Append(c.(float64))
+		case *array.BooleanBuilder:
+			b.Append(c.(bool))
+		case *array.TimestampBuilder:
+			b.Append(arrow.Timestamp(c.(time.Time).UnixMicro()))
+		}
+	}
+	return nil
+}
