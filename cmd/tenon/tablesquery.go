@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -130,6 +131,7 @@ func (q *tableQuery) run(ctx context.Context, sql string, tables []string) (err 
 
 // print shows the rows as they come.
 func (q *tableQuery) print(ctx context.Context, cfg *config.Config, query table.Query) error {
+	whole := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	query.Shown = q.isJSON() // texts begin with row ids in any case
@@ -146,8 +148,9 @@ func (q *tableQuery) print(ctx context.Context, cfg *config.Config, query table.
 	}
 	cancel() // what is not shown is not asked for
 	_ = from.Close()
-	if failed := <-done; failed != nil && tenon.ErrorCode(failed) != tenon.CodeCancelled {
-		return failed
+	failed := <-done
+	if failed != nil && err != nil && (errors.Is(err, failed) || whole.Err() != nil) {
+		return failed // without what reading it makes of it
 	}
-	return err
+	return err // what ends the query when nobody reads on is no failure of it
 }

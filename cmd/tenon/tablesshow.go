@@ -239,10 +239,7 @@ func (s *tableShow) asCSV(ctx context.Context, r *table.Reader) error {
 		if err == nil {
 			err = w.Error()
 		}
-		if err != nil {
-			return tenon.Errorf(tenon.CodeInternal, "stdout cannot be written: %w", err)
-		}
-		return nil
+		return unwritten(err)
 	}
 	if err := put(); err != nil {
 		return err
@@ -259,8 +256,8 @@ func (s *tableShow) asCSV(ctx context.Context, r *table.Reader) error {
 		return put()
 	})
 	w.Flush()
-	if e := w.Error(); err == nil && e != nil {
-		err = tenon.Errorf(tenon.CodeCancelled, "stdout cannot be written: %w", e)
+	if err == nil {
+		err = unwritten(w.Error())
 	}
 	return err
 }

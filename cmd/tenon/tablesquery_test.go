@@ -1,0 +1,58 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/tenonhq/tenon"
+)
+
+// fullDisk takes some bytes and no more.
+type fullDisk struct{ room int }
+
+func (d *fullDisk) Write(b []byte) (int, error) {
+	if d.room -= len(b); d.room < 0 {
+		return 0, syscall.ENOSPC
+	}
+	return len(b), nil
+}
+
+// TestQueryStops holds that a query of which not all is shown ends as what is shown does.
+func TestQueryStops(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const sql = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 100000) SELECT n, 'abcdefghij' AS t FROM c"
+	disk := func() io.Writer { return &fullDisk{100} }
+	for name, tt := range map[string]struct {
+		sql   string
+		out   io.Writer
+		tty   bool
+		csv   bool
+		wrong string
+		code  tenon.Code
+	}{
+		"a terminal":          {sql, new(bytes.Buffer), true, false, "", ""},
+		"a full disk":         {sql, disk(), false, false, "stdout cannot be written: no space left on device", tenon.CodeInternal},
+		"a full disk, CSV":    {sql, disk(), false, true, "stdout cannot be written: no space left on device", tenon.CodeInternal},
+		"a few rows, CSV":     {"SELECT 'abcdefghij' AS t", &fullDisk{10}, false, true, "stdout cannot be written: no space left on device", tenon.CodeInternal},
+		"a query that is bad": {"SELECT n FROM c", new(bytes.Buffer), false, false, "query, line 1, column 15: no such table: c; there are no tables", tenon.CodeInvalid},
+		"one that fails late": {sql + " WHERE n < 90000 OR json(t)", new(bytes.Buffer), false, false, "query: malformed JSON", tenon.CodeInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var said bytes.Buffer
+			a := newApp(stdio{strings.NewReader(""), tt.out, &said})
+			a.outTTY = tt.tty
+			q := &tableQuery{app: a, show: tableShow{app: a, limit: -1, csv: tt.csv}}
+			err := q.run(t.Context(), tt.sql, nil)
+			if tt.wrong == "" && err != nil || tt.wrong != "" && (err == nil || err.Error() != tt.wrong || tenon.ErrorCode(err) != tt.code) {
+				t.Errorf("error %v, want %s", err, tt.wrong)
+			}
+			if failed := new(tenon.Error); tt.wrong != "" && !errors.As(err, &failed) {
+				t.Errorf("%T", err)
+			}
+		})
+	}
+}
