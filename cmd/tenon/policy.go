@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -162,16 +161,13 @@ const maxProposal = 16 << 20
 
 func (a *app) readProposal(file string) (proposal, error) {
 	var p proposal
-	in := io.Reader(a.lines)
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return p, tenon.Errorf(tenon.CodeInvalid, "the call cannot be read: %w", err)
-		}
-		defer f.Close() // it was only read
-		in = f
+	var b []byte
+	var err error
+	if file == "-" {
+		b, err = io.ReadAll(io.LimitReader(a.lines, maxProposal))
+	} else if b, err = readUpTo(file, maxProposal); err != nil {
+		return p, tenon.Errorf(tenon.CodeInvalid, "the call cannot be read: %w", err)
 	}
-	b, err := io.ReadAll(io.LimitReader(in, maxProposal))
 	if err == nil {
 		d := json.NewDecoder(bytes.NewReader(b))
 		d.DisallowUnknownFields()

@@ -180,6 +180,21 @@ func (a *app) stdin() (string, error) {
 	return string(b), nil
 }
 
+// readUpTo reads a file that is named on the command line: whoever names a device or the
+// wrong file does not lose the memory.
+func readUpTo(file string, most int64) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(b)) > most {
+		err = tenon.Errorf(tenon.CodeTooLarge, "%s holds more than %d bytes", file, most)
+	}
+	return b, err
+}
+
 // ask shows a question on stderr and returns the answer in lower case.
 func (a *app) ask(ctx context.Context, question string) (string, error) {
 	_, _ = io.WriteString(a.err, question)

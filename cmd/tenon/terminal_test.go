@@ -289,3 +289,23 @@ func TestApprovalBesideASlowCall(t *testing.T) {
 		t.Errorf("asked %d times:\n%s%s", n, errs.String(), out.String())
 	}
 }
+
+// TestFilesAreBounded: a file that is named by mistake is not read without an end.
+func TestFilesAreBounded(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "large")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(file, 1<<40); err != nil { // it takes no room on the disk
+		t.Skipf("no files with holes here: %v", err)
+	}
+	t.Chdir(t.TempDir())
+	for _, args := range [][]string{{"tools", "call", "x", "--params", "@" + file}, {"policy", "test", file}, {"workflows", "unpack", file, "--out", "new"}} {
+		t.Run(args[0], func(t *testing.T) {
+			var said bytes.Buffer
+			if status := run(t.Context(), args, stdio{strings.NewReader(""), &said, &said}); status == 0 || !strings.Contains(said.String(), "holds more than") {
+				t.Errorf("status %d: %s", status, said.String())
+			}
+		})
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"os"
 	"strings"
 	"time"
 
@@ -103,7 +102,7 @@ func (a *app) parameters(params string, given bool, words []string) (json.RawMes
 		return nil, tenon.Errorf(tenon.CodeInvalid, "parameters are given by --params or as words, not both: '%s'", words[0])
 	}
 	if file, ok := strings.CutPrefix(params, "@"); ok {
-		b, err := os.ReadFile(file)
+		b, err := readUpTo(file, maxStdin)
 		if err != nil {
 			return nil, tenon.Errorf(tenon.CodeInvalid, "--params: %w", err)
 		}

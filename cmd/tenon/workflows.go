@@ -261,7 +261,10 @@ func newWorkflowsUnpack(a *app) *cobra.Command {
 			if _, err := os.Lstat(out); err == nil {
 				return tenon.Errorf(tenon.CodeConflict, "%s is there already; name a new folder", out)
 			}
-			data, err := os.ReadFile(args[0])
+			data, err := readUpTo(args[0], workflow.MaxPack)
+			if tenon.ErrorCode(err) == tenon.CodeTooLarge {
+				return err
+			}
 			if err != nil {
 				return tenon.Errorf(tenon.CodeNotFound, "%w", err)
 			}
