@@ -1,15 +1,9 @@
 package host
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
-	"maps"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
@@ -17,7 +11,6 @@ import (
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/policy"
-	"github.com/tenonhq/tenon/store"
 	"github.com/tenonhq/tenon/workflow"
 )
 
@@ -260,53 +253,6 @@ func (h *Host) stepTools(ctx context.Context, row tenon.Run) (tenon.Toolset, err
 	return h.wrapped(workflow.StepServer, p.http), nil
 }
 
-// workFolder is where a run of a workflow has its data, and in debug mode what its
-// steps got: beside the store, else in a temporary folder.
-func (h *Host) workFolder(run string) (string, error) {
-	path, _ := h.cfg.storePath()
-	name := strings.ReplaceAll(run, "/", "=")
-	if path == "" || h.cfg.Store != nil {
-		dir, err := os.MkdirTemp("", "tenon-"+name+"-")
-		if err != nil {
-			return "", tenon.Errorf(tenon.CodeStore, "there is no place for the data of the workflow: %w", err)
-		}
-		return dir, nil
-	}
-	dir, err := filepath.Abs(filepath.Join(filepath.Dir(path), "workflows", name))
-	if err != nil {
-		return "", tenon.Errorf(tenon.CodeStore, "there is no place for the data of the workflow: %w", err)
-	}
-	return dir, nil
-}
-
-// dataFolder is the copy of the workflow's data in the folder of a run.
-func dataFolder(spec *workflow.Spec) string { return filepath.Join(spec.Folder, "data") }
-
-// needFolder makes sure that the data of a workflow's run lie there before a step may
-// look for them: at first, and where somebody took them away meanwhile.
-func (h *Host) needFolder(ctx context.Context, row tenon.Run) error {
-	if row.Core != workflow.Version {
-		return nil
-	}
-	spec, err := h.flowSpec(ctx, row.ID)
-	if err != nil || spec.Folder == "" {
-		return err
-	}
-	p, err := h.packOf(ctx, spec.Workflow)
-	if err != nil || p.w.Data == "" {
-		return err
-	}
-	h.flows.mu.Lock()
-	defer h.flows.mu.Unlock() // one step of the run does it for all
-	if _, err := os.Stat(dataFolder(&spec)); err == nil {
-		return nil
-	}
-	if err := p.pack.Extract(p.w.Data, dataFolder(&spec)); err != nil {
-		return tenon.Errorf(tenon.CodeStore, "the data of workflow '%s' cannot be laid out: %w", p.w.Name, err)
-	}
-	return nil
-}
-
 // observe is told of what runs have stored: a workflow that has ended leaves nothing
 // behind.
 func (h *Host) observe(row tenon.Run, events []tenon.Event) {
@@ -319,111 +265,6 @@ func (h *Host) observe(row tenon.Run, events []tenon.Event) {
 	if h.cfg.Observe != nil {
 		h.cfg.Observe(row, events)
 	}
-}
-
-// leaveFlow ends what a workflow has called and takes its folder away; in debug mode
-// that of a failed one stays.
-func (h *Host) leaveFlow(ctx context.Context, row tenon.Run) {
-	children, err := h.store.Runs(ctx, store.RunFilter{Caller: row.ID, Limit: maxListed})
-	for _, c := range children {
-		if !c.State.Ended() {
-			if err := h.Cancel(ctx, c.ID, "the workflow that called this run has ended"); err != nil {
-				h.log.Warn("a run that a workflow called was not cancelled", "run", c.ID, "error", err)
-			}
-		}
-	}
-	var spec workflow.Spec
-	if err == nil {
-		spec, err = h.flowSpec(ctx, row.ID)
-	}
-	switch {
-	case err != nil:
-	case spec.Folder == "":
-	case spec.Debug && row.State == tenon.RunFailed:
-		err = h.layOut(ctx, row, &spec)
-	default:
-		err = os.RemoveAll(spec.Folder)
-	}
-	if err != nil {
-		h.log.Warn("the folder of a workflow's run could not be left in order", "run", row.ID, "error", err)
-	}
-	h.flows.mu.Lock()
-	defer h.flows.mu.Unlock()
-	delete(h.flows.specs, row.ID)
-}
-
-// sweepFlows leaves the folders of workflows that have ended, where the process died
-// before it could. What belongs to no run that is known stays.
-func (h *Host) sweepFlows(ctx context.Context) {
-	path, _ := h.cfg.storePath()
-	if path == "" || h.cfg.Store != nil {
-		return
-	}
-	entries, err := os.ReadDir(filepath.Join(filepath.Dir(path), "workflows"))
-	if err != nil {
-		return // no workflow has had a folder
-	}
-	for _, e := range entries {
-		row, err := h.store.Run(ctx, strings.ReplaceAll(e.Name(), "=", "/"))
-		if err != nil || row.Core != workflow.Version || !row.State.Ended() {
-			continue
-		}
-		if spec, err := h.flowSpec(ctx, row.ID); err == nil && !(spec.Debug && row.State == tenon.RunFailed) {
-			h.leaveFlow(ctx, row)
-		}
-	}
-}
-
-// layOut writes what the steps of a failed run got into its folder.
-func (h *Host) layOut(ctx context.Context, row tenon.Run, spec *workflow.Spec) error {
-	events, err := h.Journal(ctx, row.ID, 0)
-	if err != nil {
-		return err
-	}
-	steps := filepath.Join(spec.Folder, "steps")
-	if err := os.MkdirAll(steps, 0o700); err != nil {
-		return err
-	}
-	write := func(name string, v any) error {
-		var b bytes.Buffer
-		if err := json.Indent(&b, encode(v), "", "  "); err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(spec.Folder, name), append(b.Bytes(), '\n'), 0o600)
-	}
-	if err := write("parameters.json", json.RawMessage(policy.Mask(spec.Params, h.redacts))); err != nil {
-		return err
-	}
-	tables := maps.Clone(spec.Inputs)
-	if tables == nil {
-		tables = map[string]tenon.Table{}
-	}
-	for _, e := range events {
-		switch e.Kind {
-		case workflow.EventPlanned:
-			err = write(filepath.Join("steps", e.Step+".json"), e.Data)
-		case agent.EventResult:
-			var o agent.Outcome
-			if json.Unmarshal(e.Data, &o) == nil && len(o.Outputs) > 0 {
-				tables[e.Step] = o.Outputs[0]
-			}
-		case agent.EventFailed, tenon.EventUnknown:
-			err = write(filepath.Join("steps", e.Step+".error.json"), e.Data)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	for name, t := range tables {
-		b, err := h.store.Blob(ctx, t.Digest)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(spec.Folder, name+".arrow"), b, 0o600)
-		}
-		if err != nil {
-			return fmt.Errorf("table %s: %w", name, err)
-		}
-	}
-	return nil
 }
 
 // WorkflowResult is what the run of a workflow came to.

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/table"
+	"github.com/tenonhq/tenon/workflow"
+)
+
+// ports are the tables that go into a workflow and come out of it.
+type ports struct {
+	in, out []string
+	debug   bool
+}
+
+func (p *ports) flags(f *pflag.FlagSet) {
+	f.StringArrayVar(&p.in, "in", nil, "table for an input of a workflow: `[PORT=]FILE`, an Arrow file; - is stdin; may be repeated")
+	p.outFlag(f)
+	f.BoolVar(&p.debug, "debug", false, "keep the folder of a workflow that fails, with what its steps got")
+}
+
+func (p *ports) outFlag(f *pflag.FlagSet) {
+	f.StringArrayVar(&p.out, "out", nil, "`[PORT=]FILE` for a table that comes out; - is stdout, as a stream; may be repeated")
+}
+
+func (p *ports) given() bool { return len(p.in) > 0 || p.debug }
+
+// read reads the tables for the inputs.
+func (p *ports) read(a *app, inputs []workflow.Input) (map[string][]byte, error) {
+	tables := map[string][]byte{}
+	for _, arg := range p.in {
+		port, file, named := strings.Cut(arg, "=")
+		if !named {
+			if file = port; len(inputs) != 1 {
+				return nil, tenon.Errorf(tenon.CodeInvalid, "--in %s: the workflow has %s; write PORT=FILE", arg, plural(len(inputs), "input"))
+			}
+			port = inputs[0].Name
+		}
+		if !slices.ContainsFunc(inputs, func(in workflow.Input) bool { return in.Name == port }) {
+			var names []string
+			for _, in := range inputs {
+				names = append(names, in.Name)
+			}
+			return nil, tenon.Errorf(tenon.CodeInvalid, "--in: the workflow has no input '%s'%s", port, didYouMean(port, names))
+		}
+		if _, twice := tables[port]; twice {
+			return nil, tenon.Errorf(tenon.CodeInvalid, "--in: there are two tables for '%s'", port)
+		}
+		data, err := a.readData("--in "+arg, file)
+		if err != nil {
+			return nil, err
+		}
+		tables[port] = data
+	}
+	return tables, nil
+}
+
+// maxInput bounds a table that goes into a workflow or a run.
+const maxInput = 64 << 20
+
+// check holds --out to the outputs before anything runs.
+func (p *ports) check(a *app, outputs []workflow.Output) error {
+	var names []string
+	for _, o := range outputs {
+		names = append(names, o.Name)
+	}
+	to, err := p.targets("the workflow", names)
+	if err != nil {
+		return err
+	}
+	return p.streams(a, slices.Collect(maps.Values(to)))
+}
+
+// streams takes note of a table that goes to stdout.
+func (p *ports) streams(a *app, files []string) error {
+	a.wanted = flagWords("--out", p.out)
+	a.streaming = a.streaming || slices.Contains(files, "-")
+	if a.streaming && a.isJSON() {
+		return tenon.Errorf(tenon.CodeInvalid, "--out - and -o %s both want stdout; name a file for the table", a.format)
+	}
+	return nil
+}
+
+// checkResumed looks at --out of a run whose outputs are not known yet.
+func (p *ports) checkResumed(a *app, cmd *cobra.Command) error {
+	var files []string
+	for _, arg := range p.out {
+		if arg == "" || strings.HasSuffix(arg, "=") {
+			return usage(cmd, "--out is [PORT=]FILE; '%s' names no file", arg)
+		}
+		_, file, named := strings.Cut(arg, "=")
+		if !named {
+			file = arg
+		}
+		files = append(files, file)
+	}
+	if a.remote != "" && len(p.out) > 0 {
+		return usage(cmd, "--out does not go with --remote: the tables stay with the tenon that works on the run")
+	}
+	return p.streams(a, files)
+}
+
+// flagWords is a flag with each of its values, for a command to type next.
+func flagWords(flag string, values []string) (words []string) {
+	for _, v := range values {
+		words = append(words, flag, shellWord(v))
+	}
+	return words
+}
+
+// targets says which output goes into which file; of is what has the outputs.
+func (p *ports) targets(of string, names []string) (map[string]string, error) {
+	to, files := map[string]string{}, map[string]bool{}
+	for _, arg := range p.out {
+		port, file, named := strings.Cut(arg, "=")
+		if !named {
+			if file = port; len(names) != 1 {
+				return nil, tenon.Errorf(tenon.CodeInvalid, "--out %s: %s has %s; write PORT=FILE", arg, of, plural(len(names), "output"))
+			}
+			port = names[0]
+		}
+		if !slices.Contains(names, port) {
+			return nil, tenon.Errorf(tenon.CodeInvalid, "--out: %s has no output '%s'%s", of, port, didYouMean(port, names))
+		}
+		if _, twice := to[port]; twice {
+			return nil, tenon.Errorf(tenon.CodeInvalid, "--out: there are two files for '%s'", port)
+		}
+		if files[filepath.Clean(file)] {
+			return nil, tenon.Errorf(tenon.CodeInvalid, "--out: two tables go to '%s'; each needs a file of its own", file)
+		}
+		to[port], files[filepath.Clean(file)] = file, true
+	}
+	return to, nil
+}
+
+// write writes the tables that came out.
+func (p *ports) write(ctx context.Context, a *app, h *host.Host, outputs []tenon.Table) error {
+	var names []string
+	for _, o := range outputs {
+		names = append(names, o.Name)
+	}
+	to, err := p.targets("the workflow", names)
+	if err != nil {
+		return err
+	}
+	for _, o := range outputs {
+		if file, ok := to[o.Name]; ok {
+			if err := a.writeData(ctx, h, o, file); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writeResult writes what a run came to.
+func (p *ports) writeResult(ctx context.Context, a *app, h *host.Host, run string) error {
+	if len(p.out) == 0 {
+		return nil
+	}
+	r, err := h.WorkflowResult(ctx, run)
+	if err != nil {
+		return err
+	}
+	return p.write(ctx, a, h, r.Outputs)
+}
+
+// writeData writes one table.
+func (a *app) writeData(ctx context.Context, h *host.Host, t tenon.Table, file string) (err error) {
+	data, err := h.TableData(ctx, t)
+	if err != nil {
+		return err
+	}
+	r, err := table.Open("-", table.Options{Stdin: bytes.NewReader(data)})
+	if err != nil {
+		return err
+	}
+	defer closing(r, &err)
+	o, err := (&tableOut{out: file}).options(a, h.Config())
+	if err != nil {
+		return err
+	}
+	n, err := table.Concat(ctx, file, []*table.Reader{r}, o)
+	if err != nil {
+		return err
+	}
+	a.wroteBeside(file, n)
+	return nil
+}
