@@ -13,6 +13,7 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/store/sqlite"
 	"github.com/tenonhq/tenon/workflow"
 )
 
@@ -380,5 +381,49 @@ func TestForeignWorkflow(t *testing.T) {
 	w.Foreign = false
 	if row, _ = runFlow(t, h, host.WorkflowCall{Workflow: w}); row.State != tenon.RunFailed {
 		t.Errorf("%+v", row)
+	}
+}
+
+// TestFolderOfNoRun: a workflow that does not begin leaves no temporary folder, which it has
+// where the store is one of the program's own.
+func TestFolderOfNoRun(t *testing.T) {
+	const steps = "data: data\nsteps: [{id: a, template: hi}]\n"
+	const secret = "data: data\nsteps: [{id: a, http: {url: 'https://example.com/', headers: {Authorization: '{{ secrets.TOKEN }}'}}}]\n"
+	for name, test := range map[string]struct {
+		body    string
+		foreign bool
+		closed  bool
+		code    tenon.Code
+	}{
+		"a secret that it must not have": {secret, true, false, tenon.CodeDenied},
+		"a store that is closed":         {steps, false, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := flowFile(t, test.body)
+			w.Foreign = test.foreign
+			st, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "tenon.db")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer st.Close()
+			h, err := host.Open(t.Context(), host.Config{Store: st, Config: &config.Config{}, LookupEnv: func(string) (string, bool) { return "", false }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer h.Close()
+			temp := t.TempDir()
+			t.Setenv("TMPDIR", temp)
+			if test.closed {
+				_ = st.Close() // what it gives is the test of others
+			}
+			_, err = h.StartWorkflow(t.Context(), host.WorkflowCall{Workflow: w})
+			if err == nil || test.code != "" && tenon.ErrorCode(err) != test.code {
+				t.Errorf("error %v", err)
+			}
+			left, err := os.ReadDir(temp)
+			if err != nil || len(left) > 0 {
+				t.Errorf("left: %v %v", left, err)
+			}
+		})
 	}
 }

@@ -17,23 +17,44 @@ import (
 	"github.com/tenonhq/tenon/workflow"
 )
 
+// besideStore is the folder in which runs of workflows have theirs; empty: the store has no
+// place, and they have temporary ones.
+func (h *Host) besideStore() string {
+	path, _ := h.cfg.storePath()
+	if path == "" || h.cfg.Store != nil {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(path), "workflows")
+}
+
 // workFolder is where a run of a workflow has its data, and in debug mode what its
 // steps got: beside the store, else in a temporary folder.
 func (h *Host) workFolder(run string) (string, error) {
-	path, _ := h.cfg.storePath()
 	name := strings.ReplaceAll(run, "/", "=")
-	if path == "" || h.cfg.Store != nil {
+	beside := h.besideStore()
+	if beside == "" {
 		dir, err := os.MkdirTemp("", "tenon-"+name+"-")
 		if err != nil {
 			return "", tenon.Errorf(tenon.CodeStore, "there is no place for the data of the workflow: %w", err)
 		}
 		return dir, nil
 	}
-	dir, err := filepath.Abs(filepath.Join(filepath.Dir(path), "workflows", name))
+	dir, err := filepath.Abs(filepath.Join(beside, name))
 	if err != nil {
 		return "", tenon.Errorf(tenon.CodeStore, "there is no place for the data of the workflow: %w", err)
 	}
 	return dir, nil
+}
+
+// dropFolder takes away the temporary folder of a run that did not begin. One beside the store
+// is not made until a step needs it, and then may be that of another who began the same run.
+func (h *Host) dropFolder(folder string) {
+	if folder == "" || h.besideStore() != "" {
+		return
+	}
+	if err := os.RemoveAll(folder); err != nil {
+		h.log.Warn("the folder of a workflow that did not begin is left", "folder", folder, "error", err)
+	}
 }
 
 // dataFolder is the copy of the workflow's data in the folder of a run.
@@ -98,11 +119,11 @@ func (h *Host) leaveFlow(ctx context.Context, row tenon.Run) {
 // sweepFlows leaves the folders of workflows that have ended, where the process died
 // before it could. What belongs to no run that is known stays.
 func (h *Host) sweepFlows(ctx context.Context) {
-	path, _ := h.cfg.storePath()
-	if path == "" || h.cfg.Store != nil {
+	beside := h.besideStore()
+	if beside == "" {
 		return
 	}
-	entries, err := os.ReadDir(filepath.Join(filepath.Dir(path), "workflows"))
+	entries, err := os.ReadDir(beside)
 	if err != nil {
 		return // no workflow has had a folder
 	}

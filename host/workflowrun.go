@@ -120,13 +120,15 @@ func (h *Host) startFlow(ctx context.Context, e engine.Spec, spec workflow.Spec,
 		}
 		err = h.engine.Start(ctx, e)
 	}
-	if err == nil {
-		h.markStored(spec.Workflow)
-		if s != nil {
-			h.markStored(spec.Tools)
-		}
+	if err != nil {
+		h.dropFolder(spec.Folder)
+		return err
 	}
-	return err
+	h.markStored(spec.Workflow)
+	if s != nil {
+		h.markStored(spec.Tools)
+	}
+	return nil
 }
 
 // newWorkflowCore makes the core of a workflow's run.

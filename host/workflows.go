@@ -241,15 +241,18 @@ func (h *Host) beginWorkflow(ctx context.Context, f *flow, run string, params js
 	if pack, spec.Workflow, err = f.zip(); err != nil {
 		return spec, nil, nil, err
 	}
-	if f.Data != "" {
-		if spec.Folder, err = h.workFolder(run); err != nil {
-			return spec, nil, nil, err
-		}
-	}
-	if err = h.keepPacked(spec.Workflow, f.Workflow.Workflow, f.Pack); err != nil || !f.Foreign {
+	if err = h.keepPacked(spec.Workflow, f.Workflow.Workflow, f.Pack); err != nil {
 		return spec, s, pack, err
 	}
-	return spec, s, pack, h.noSecrets(ctx, f.Name, spec.Workflow)
+	if f.Foreign {
+		if err = h.noSecrets(ctx, f.Name, spec.Workflow); err != nil {
+			return spec, s, pack, err
+		}
+	}
+	if f.Data != "" {
+		spec.Folder, err = h.workFolder(run)
+	}
+	return spec, s, pack, err
 }
 
 // noSecrets refuses a workflow of a table whose requests would take secrets of the
