@@ -74,8 +74,8 @@ func (h *Host) needFolder(ctx context.Context, row tenon.Run) error {
 	if err != nil || p.w.Data == "" {
 		return err
 	}
-	h.flows.mu.Lock()
-	defer h.flows.mu.Unlock() // one step of the run does it for all
+	h.flows.folders.Lock()
+	defer h.flows.folders.Unlock() // one step of the run does it for all
 	if _, err := os.Stat(dataFolder(&spec)); err == nil {
 		return nil
 	}

@@ -61,6 +61,8 @@ type workflows struct {
 	mu    sync.Mutex
 	packs map[string]*packed
 	specs map[string]workflow.Spec // of runs at work, which every step looks at; nobody changes them
+
+	folders sync.Mutex // held while data are laid out, which takes longer than to look into maps
 }
 
 // packed is a workflow as a run has it.
