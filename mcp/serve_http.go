@@ -1,9 +1,7 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -11,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -53,21 +50,6 @@ type httpServer struct {
 	mu       sync.Mutex
 	sessions map[string]*httpSession
 }
-
-// httpSession is a legacy session: its connection, its stream of notices, and the
-// requests that can be cancelled.
-type httpSession struct {
-	*serverConn
-	notices chan []byte
-
-	mu    sync.Mutex
-	open  map[string]context.CancelFunc
-	asked map[string]chan jsonrpc.Message // requests to the client, by id
-	last  int64
-}
-
-// maxSessions bounds what initialize can make us remember.
-const maxSessions = 10_000
 
 // HTTP returns a handler that serves both eras on one endpoint (2025-11-25 and
 // 2026-07-28, Streamable HTTP). Foreign hosts and origins get 403, other
@@ -258,114 +240,6 @@ func (h *httpServer) legacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 	a.finish(result, err, false)
 }
 
-func (s *httpSession) cancel(id []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if cancel := s.open[string(id)]; cancel != nil {
-		cancel()
-		delete(s.open, string(id))
-	}
-}
-
-// asking asks the client by what send carries to it; the answer comes as a POST of
-// its own.
-func (s *httpSession) asking(send func([]byte)) AskFunc {
-	return func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-		answer := make(chan jsonrpc.Message, 1)
-		s.mu.Lock()
-		s.last++
-		id := s.last
-		key := strconv.FormatInt(id, 10)
-		s.asked[key] = answer
-		s.mu.Unlock()
-		defer func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			delete(s.asked, key)
-		}()
-		send(jsonrpc.AppendRequest(nil, id, method, params))
-		select {
-		case m := <-answer:
-			if m.Error != nil {
-				return nil, jsonrpc.ParseError(m.Error)
-			}
-			return m.Result, nil
-		case <-ctx.Done():
-			send(jsonrpc.AppendRequest(nil, 0, "notifications/cancelled", append(member([]byte{'{'}, "requestId", []byte(key)), '}')))
-			return nil, ctx.Err()
-		}
-	}
-}
-
-// answered hands an answer of the client to who asked. One to no question is
-// dropped.
-func (s *httpSession) answered(m jsonrpc.Message) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if answer := s.asked[string(m.ID)]; answer != nil {
-		delete(s.asked, string(m.ID))
-		answer <- m
-	}
-}
-
-func (h *httpServer) begin() (*httpSession, string, bool) {
-	id := h.cfg.NewSession()
-	s := &httpSession{serverConn: &serverConn{s: h.s, subs: map[string][]byte{}}, notices: make(chan []byte, 64),
-		open: map[string]context.CancelFunc{}, asked: map[string]chan jsonrpc.Message{}}
-	s.ask = s.asking(func(b []byte) {
-		select {
-		case s.notices <- b:
-		default: // nobody listens, or too slowly
-		}
-	})
-	s.notify = func(method string, params []byte) {
-		select {
-		case s.notices <- jsonrpc.AppendRequest(nil, 0, method, params):
-		default: // nobody listens, or too slowly
-		}
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.sessions) >= maxSessions {
-		return nil, "", false
-	}
-	h.sessions[id] = s
-	h.s.join(s.serverConn)
-	return s, id, true
-}
-
-func (h *httpServer) end(id string) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	s, ok := h.sessions[id]
-	if ok {
-		h.s.leave(s.serverConn)
-		delete(h.sessions, id)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for _, cancel := range s.open { // nobody answers any more what they may ask
-			cancel()
-		}
-	}
-	return ok
-}
-
-// session finds the session that a request names, or answers the request.
-func (h *httpServer) session(w http.ResponseWriter, r *http.Request) *httpSession {
-	id := r.Header.Get("Mcp-Session-Id")
-	if id == "" {
-		http.Error(w, "the header Mcp-Session-Id is missing", http.StatusBadRequest)
-		return nil
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	s := h.sessions[id]
-	if s == nil {
-		http.Error(w, "no such session", http.StatusNotFound)
-	}
-	return s
-}
-
 // get holds the stream of notices of a session.
 func (h *httpServer) get(w http.ResponseWriter, r *http.Request) {
 	if h.s.cfg.NoLegacy {
@@ -398,90 +272,4 @@ func (h *httpServer) delete(w http.ResponseWriter, r *http.Request) {
 		_ = h.s.cfg.Observe(r.Context(), "DELETE", nil) // for those who count
 	}
 	w.WriteHeader(http.StatusNoContent)
-}
-
-// answer writes the answer to one request: plain JSON, or an event stream once
-// there is a notice to send before it.
-type answer struct {
-	w         http.ResponseWriter
-	id        []byte
-	mu        sync.Mutex
-	streaming bool
-	finished  bool // w is not ours any more
-}
-
-func (a *answer) stream() {
-	h := a.w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no")
-	a.streaming = true
-	a.flush()
-}
-
-func (a *answer) flush() { _ = http.NewResponseController(a.w).Flush() } // who is gone sees nothing
-
-func (a *answer) event(b []byte) {
-	_, _ = a.w.Write(append(append([]byte("event: message\ndata: "), bytes.ReplaceAll(b, []byte("\n"), []byte(" "))...), "\n\n"...))
-	a.flush()
-}
-
-func (a *answer) notice(method string, params []byte) {
-	a.request(jsonrpc.AppendRequest(nil, 0, method, params))
-}
-
-// request sends a message before the answer.
-func (a *answer) request(b []byte) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.finished {
-		return // a notice that came too late
-	}
-	if !a.streaming {
-		a.stream()
-	}
-	a.event(b)
-}
-
-// finish writes the answer itself.
-func (a *answer) finish(result []byte, err error, modern bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.finished = true
-	status := http.StatusOK
-	var b []byte
-	if err == nil {
-		b = jsonrpc.AppendResult(nil, a.id, result)
-	} else {
-		var e *jsonrpc.Error
-		if !errors.As(err, &e) {
-			e = jsonrpc.Errorf(jsonrpc.CodeInternal, "%s", err)
-		}
-		if modern {
-			status = modernStatus(e.Code)
-		}
-		b = jsonrpc.AppendError(nil, a.id, e)
-	}
-	if a.streaming {
-		a.event(b)
-		return
-	}
-	reply(a.w, status, b)
-}
-
-// modernStatus is the HTTP status of an error in the modern era.
-func modernStatus(code int) int {
-	switch code {
-	case jsonrpc.CodeMethodNotFound:
-		return http.StatusNotFound
-	case codeHeaderMismatch, codeMissingCapability, codeUnsupportedVersion:
-		return http.StatusBadRequest
-	}
-	return http.StatusOK
-}
-
-func reply(w http.ResponseWriter, status int, b json.RawMessage) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(b) // who is gone sees nothing
 }

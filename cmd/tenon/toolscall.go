@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -14,10 +12,8 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
-	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
-	"github.com/tenonhq/tenon/table"
 	"github.com/tenonhq/tenon/workflow"
 )
 
@@ -203,34 +199,6 @@ func flowOf(h *host.Host, name string) (host.Workflow, bool) {
 	return h.Workflow(name)
 }
 
-// showResult prints the result of a tool, or writes it as a table.
-func (a *app) showResult(ctx context.Context, cfg *config.Config, name string, result *tenon.Result, p *ports) error {
-	if len(p.out) == 0 || result.IsError {
-		return a.printResult(name, result)
-	}
-	file, err := p.resultFile()
-	if err != nil {
-		return err
-	}
-	w, err := (&tableOut{out: file}).options(a, cfg)
-	if err != nil {
-		return err
-	}
-	if err := table.WriteTexts(ctx, file, resultColumn, []string{resultColumn}, []string{result.Text()}, w); err != nil {
-		return err
-	}
-	return a.wrote(file, 1)
-}
-
-// resultFile is where the result of a tool goes that is no workflow; empty: to stdout.
-func (p *ports) resultFile() (string, error) {
-	to, err := p.targets("the tool's result", []string{resultColumn})
-	return to[resultColumn], err
-}
-
-// resultColumn is the column, and the row id, of a tool's result as a table.
-const resultColumn = "Result"
-
 // callWorkflow calls a tool that is a workflow.
 func (a *app) callWorkflow(ctx context.Context, h *host.Host, w *workflow.Workflow, c host.ToolCall, p *ports, yes bool) (err error) {
 	if err := p.check(a, w.Outputs); err != nil {
@@ -346,83 +314,4 @@ func (a *app) otherName(ctx context.Context, d desk, s *adhoc, name string) (str
 		return "", err
 	}
 	return t.Name, nil
-}
-
-// printResult prints what a call gave. A failure that the tool reports is an
-// error of code tool_error.
-func (a *app) printResult(name string, r *tenon.Result) error {
-	var failed error
-	if r.IsError {
-		text := strings.TrimSpace(r.Text())
-		if text == "" {
-			text = "it gave no reason"
-		}
-		failed = direct{tenon.Errorf(tenon.CodeTool, "tool '%s' reported an error: %s", name, text)}
-	}
-	switch a.format {
-	case formatText:
-		if failed != nil {
-			return failed
-		}
-		said := []string{}
-		for _, c := range r.Content {
-			if c.Type == tenon.ContentText || c.Type == tenon.ContentResource && c.Text != "" && c.Data == "" {
-				said = append(said, c.Text)
-			} else {
-				a.hint("%s", contentNote(c))
-			}
-		}
-		if nice, ok := indented(said, r.Structured); ok {
-			return a.printText(nice)
-		}
-		return a.printText(strings.Join(said, "\n"))
-	case formatJSONL:
-		raw, err := encodeJSON(r)
-		if err != nil {
-			return tenon.Errorf(tenon.CodeProtocol, "the result of tool '%s' is not JSON: %w", name, err)
-		}
-		line := append(append([]byte(`{"kind":"result","data":`), raw...), '}')
-		if err := a.printRaw(line); err != nil || failed == nil {
-			return err
-		}
-	default:
-		raw := []byte(r.Raw)
-		if len(raw) == 0 {
-			var err error
-			if raw, err = encodeJSON(r); err != nil {
-				return tenon.Errorf(tenon.CodeProtocol, "the result of tool '%s' is not JSON: %w", name, err)
-			}
-		}
-		if err := a.printRaw(raw); err != nil || failed == nil {
-			return err
-		}
-	}
-	a.note("tenon: %s", failed)
-	return reported{failed}
-}
-
-// indented returns structured content for a person, unless the texts beside it say it in
-// another way, of which an empty one is one, too. Numbers keep their digits.
-func indented(texts []string, structured json.RawMessage) (string, bool) {
-	var nice, one, other bytes.Buffer
-	if len(structured) == 0 || json.Indent(&nice, structured, "", "  ") != nil {
-		return "", false
-	}
-	same := len(texts) == 0 || json.Compact(&one, []byte(strings.Join(texts, "\n"))) == nil && json.Compact(&other, structured) == nil && bytes.Equal(one.Bytes(), other.Bytes())
-	return nice.String(), same
-}
-
-// contentNote stands for a block that is not text.
-func contentNote(c tenon.Content) string {
-	parts := []string{c.Type}
-	if c.MimeType != "" {
-		parts = append(parts, c.MimeType)
-	}
-	if c.URI != "" {
-		parts = append(parts, c.URI)
-	}
-	if c.Data != "" {
-		parts = append(parts, plural(base64.RawStdEncoding.DecodedLen(len(strings.TrimRight(c.Data, "="))), "byte"))
-	}
-	return "[" + safeLine(strings.Join(parts, " ")) + "; -o json shows it]"
 }

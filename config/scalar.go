@@ -1,0 +1,201 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
+
+func (d *decoder) scalar(n *node, p place, v reflect.Value, f field) {
+	kinds := map[reflect.Kind]string{reflect.String: "a text", reflect.Bool: "true or false",
+		reflect.Int: "a whole number", reflect.Float64: "a number"}
+	want := kinds[v.Kind()]
+	switch {
+	case n.kind == scalarNode && n.tag == badTag: // reported already
+	case want == "":
+		d.add(n, p.path, "a key of type "+v.Type().String()+" cannot be read", "this is a defect of tenon")
+	case n.kind != scalarNode:
+		d.add(n, p.path, fmt.Sprintf("must be %s, is %s", want, n.what()), "")
+	case n.isNull():
+		d.add(n, p.path, "has no value", "remove the key, or write a value")
+	case v.Kind() == reflect.String:
+		d.text(n, p, v, f)
+	case v.Kind() == reflect.Bool:
+		if n.tag != "!!bool" {
+			d.add(n, p.path, fmt.Sprintf("must be %s, is %s", want, n.what()), "write true or false")
+			return
+		}
+		v.SetBool(truth(n.val))
+	default:
+		d.number(n, p, v, f, want)
+	}
+}
+
+func truth(s string) bool { return strings.EqualFold(s, "true") }
+
+func (d *decoder) text(n *node, p place, v reflect.Value, f field) {
+	if revision := n.tag == "!!timestamp" && len(f.enum) > 0; n.tag != "!!str" && !revision { // revisions of the protocol are dates
+		d.add(n, p.path, "must be a text, is "+n.what(), fmt.Sprintf("put it in quotes: %q", n.val))
+		return
+	}
+	s := n.val
+	if secretVariable.MatchString(s) && d.withSecret(n, p) {
+		return
+	}
+	if expands[p.pattern] && !d.off {
+		s = d.vars.expand(s, n, p.path, d.sink)
+	}
+	if isPath[p.pattern] && !slices.Contains(words[p.pattern], s) {
+		s = d.vars.resolve(s, n.src)
+	}
+	if len(f.enum) > 0 && !slices.Contains(f.enum, s) {
+		what := strings.Join(f.enum, ", ")
+		switch {
+		case slices.Contains(f.later, s):
+			d.add(n, p.path, fmt.Sprintf("'%s' is not supported by this version yet", s), "values: "+what)
+		case tenon.Nearest(s, f.enum) != "":
+			d.add(n, p.path, fmt.Sprintf("no such value '%s'", s), fmt.Sprintf("did you mean '%s'? values: %s", tenon.Nearest(s, f.enum), what))
+		default:
+			d.add(n, p.path, fmt.Sprintf("no such value '%s'", s), "values: "+what)
+		}
+		return
+	}
+	v.SetString(s)
+}
+
+func (d *decoder) number(n *node, p place, v reflect.Value, f field, want string) {
+	x, err := strconv.ParseFloat(n.val, 64)
+	whole := v.Kind() == reflect.Int
+	switch {
+	case n.tag != "!!int" && n.tag != "!!float", whole && n.tag == "!!float":
+		d.add(n, p.path, fmt.Sprintf("must be %s, is %s", want, describe(n)), "")
+		return
+	case err != nil || math.IsNaN(x) || math.IsInf(x, 0) || len(n.val) > 1 && n.val[0] == '0' && n.val[1] != '.' ||
+		whole && math.Abs(x) > math.MaxInt32:
+		d.add(n, p.path, fmt.Sprintf("must be %s, is %s", want, n.val), "write it in decimal digits")
+		return
+	case f.min != nil && x < *f.min:
+		d.add(n, p.path, fmt.Sprintf("must be at least %v", *f.min), "")
+		return
+	case f.max != nil && x > *f.max:
+		d.add(n, p.path, fmt.Sprintf("must be at most %v", *f.max), "")
+		return
+	}
+	if whole {
+		v.SetInt(int64(x))
+	} else {
+		v.SetFloat(x)
+	}
+}
+
+func describe(n *node) string {
+	if n.tag == "!!float" {
+		return n.val
+	}
+	return n.what()
+}
+
+// ParseSince reads a time (RFC 3339, or a date in UTC) or an age, such as 7d, which is
+// so long before now. "" is the zero time.
+func ParseSince(s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t, nil
+		}
+	}
+	d, err := ParseDuration(s)
+	if err != nil || d < 0 {
+		return time.Time{}, tenon.Errorf(tenon.CodeInvalid, "'%s' is neither a time, such as 2026-11-21, nor an age, such as 7d or 12h", s)
+	}
+	return now.Add(-d), nil
+}
+
+// ParseDuration reads what Go reads (90s, 5m, 1h30m), and days before that: 30d,
+// 1d12h.
+func ParseDuration(s string) (time.Duration, error) {
+	days, rest, ok := strings.Cut(s, "d")
+	if !ok {
+		return time.ParseDuration(s)
+	}
+	n, err := strconv.ParseUint(days, 10, 16)
+	var d time.Duration
+	if err == nil && rest != "" {
+		d, err = time.ParseDuration(rest)
+	}
+	if err != nil || d < 0 {
+		return 0, tenon.Errorf(tenon.CodeInvalid, "'%s' is no duration; write 90s, 5m, 1h30m or 30d", s)
+	}
+	return time.Duration(n)*24*time.Hour + d, nil
+}
+
+// duration reads 90s, 5m, 1h30m, 30d; a bare number is seconds. It must be positive,
+// unless the field has a minimum of 0.
+func (d *decoder) duration(n *node, p place, v reflect.Value, f field) {
+	const hint = "write 90s, 5m, 1h30m or 30d; a bare number is seconds"
+	if n.kind != scalarNode || n.isNull() || n.tag == "!!bool" {
+		d.add(n, p.path, "must be a duration, is "+n.what(), hint)
+		return
+	}
+	dur, err := ParseDuration(n.val)
+	if x, ferr := strconv.ParseFloat(n.val, 64); ferr == nil && n.tag != "!!str" {
+		dur, err = time.Duration(x*float64(time.Second)), nil
+		if math.IsNaN(x) || math.Abs(x) > 1e9 {
+			err = strconv.ErrRange
+		}
+	}
+	switch {
+	case err != nil:
+		d.add(n, p.path, fmt.Sprintf("must be a duration, is '%s'", n.val), hint)
+	case dur < 0 || dur == 0 && f.min == nil:
+		d.add(n, p.path, f.name+" must be positive", "")
+	default:
+		v.SetInt(int64(dur))
+	}
+}
+
+// units are those of a size.
+var units = []struct {
+	suffix string
+	bytes  float64
+}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1}}
+
+// size reads 64KiB, 1MB; a bare number is bytes.
+func (d *decoder) size(n *node, p place, v reflect.Value) {
+	const hint = "write 64KiB or 1MB; a bare number is bytes"
+	if n.kind != scalarNode || n.isNull() || n.tag == "!!bool" {
+		d.add(n, p.path, "must be a size, is "+n.what(), hint)
+		return
+	}
+	for _, u := range units {
+		number, ok := strings.CutSuffix(n.val, u.suffix)
+		if !ok {
+			continue
+		}
+		x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		switch bytes := x * u.bytes; {
+		case err != nil || math.IsNaN(x):
+			d.add(n, p.path, fmt.Sprintf("must be a size, is '%s'", n.val), hint)
+		case bytes < 1 || bytes > 1<<40 || bytes != math.Trunc(bytes):
+			d.add(n, p.path, fmt.Sprintf("must be a whole number of bytes from 1 on, is '%s'", n.val), hint)
+		default:
+			v.SetInt(int64(bytes))
+		}
+		return
+	}
+}
+
+func quoted(s string) string {
+	if s == "" || strings.ContainsAny(s, " ,:[]{}#&*!|>'\"%@`\t") {
+		return strconv.Quote(s)
+	}
+	return s
+}

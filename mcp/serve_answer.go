@@ -1,0 +1,97 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"sync"
+
+	"github.com/tenonhq/tenon/jsonrpc"
+)
+
+// answer writes the answer to one request: plain JSON, or an event stream once
+// there is a notice to send before it.
+type answer struct {
+	w         http.ResponseWriter
+	id        []byte
+	mu        sync.Mutex
+	streaming bool
+	finished  bool // w is not ours any more
+}
+
+func (a *answer) stream() {
+	h := a.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+	a.streaming = true
+	a.flush()
+}
+
+func (a *answer) flush() { _ = http.NewResponseController(a.w).Flush() } // who is gone sees nothing
+
+func (a *answer) event(b []byte) {
+	_, _ = a.w.Write(append(append([]byte("event: message\ndata: "), bytes.ReplaceAll(b, []byte("\n"), []byte(" "))...), "\n\n"...))
+	a.flush()
+}
+
+func (a *answer) notice(method string, params []byte) {
+	a.request(jsonrpc.AppendRequest(nil, 0, method, params))
+}
+
+// request sends a message before the answer.
+func (a *answer) request(b []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.finished {
+		return // a notice that came too late
+	}
+	if !a.streaming {
+		a.stream()
+	}
+	a.event(b)
+}
+
+// finish writes the answer itself.
+func (a *answer) finish(result []byte, err error, modern bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.finished = true
+	status := http.StatusOK
+	var b []byte
+	if err == nil {
+		b = jsonrpc.AppendResult(nil, a.id, result)
+	} else {
+		var e *jsonrpc.Error
+		if !errors.As(err, &e) {
+			e = jsonrpc.Errorf(jsonrpc.CodeInternal, "%s", err)
+		}
+		if modern {
+			status = modernStatus(e.Code)
+		}
+		b = jsonrpc.AppendError(nil, a.id, e)
+	}
+	if a.streaming {
+		a.event(b)
+		return
+	}
+	reply(a.w, status, b)
+}
+
+// modernStatus is the HTTP status of an error in the modern era.
+func modernStatus(code int) int {
+	switch code {
+	case jsonrpc.CodeMethodNotFound:
+		return http.StatusNotFound
+	case codeHeaderMismatch, codeMissingCapability, codeUnsupportedVersion:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}
+
+func reply(w http.ResponseWriter, status int, b json.RawMessage) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(b) // who is gone sees nothing
+}

@@ -1,0 +1,134 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/tenonhq/tenon/jsonrpc"
+)
+
+// httpSession is a legacy session: its connection, its stream of notices, and the
+// requests that can be cancelled.
+type httpSession struct {
+	*serverConn
+	notices chan []byte
+
+	mu    sync.Mutex
+	open  map[string]context.CancelFunc
+	asked map[string]chan jsonrpc.Message // requests to the client, by id
+	last  int64
+}
+
+// maxSessions bounds what initialize can make us remember.
+const maxSessions = 10_000
+
+func (s *httpSession) cancel(id []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if cancel := s.open[string(id)]; cancel != nil {
+		cancel()
+		delete(s.open, string(id))
+	}
+}
+
+// asking asks the client by what send carries to it; the answer comes as a POST of
+// its own.
+func (s *httpSession) asking(send func([]byte)) AskFunc {
+	return func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+		answer := make(chan jsonrpc.Message, 1)
+		s.mu.Lock()
+		s.last++
+		id := s.last
+		key := strconv.FormatInt(id, 10)
+		s.asked[key] = answer
+		s.mu.Unlock()
+		defer func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.asked, key)
+		}()
+		send(jsonrpc.AppendRequest(nil, id, method, params))
+		select {
+		case m := <-answer:
+			if m.Error != nil {
+				return nil, jsonrpc.ParseError(m.Error)
+			}
+			return m.Result, nil
+		case <-ctx.Done():
+			send(jsonrpc.AppendRequest(nil, 0, "notifications/cancelled", append(member([]byte{'{'}, "requestId", []byte(key)), '}')))
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// answered hands an answer of the client to who asked. One to no question is
+// dropped.
+func (s *httpSession) answered(m jsonrpc.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if answer := s.asked[string(m.ID)]; answer != nil {
+		delete(s.asked, string(m.ID))
+		answer <- m
+	}
+}
+
+func (h *httpServer) begin() (*httpSession, string, bool) {
+	id := h.cfg.NewSession()
+	s := &httpSession{serverConn: &serverConn{s: h.s, subs: map[string][]byte{}}, notices: make(chan []byte, 64),
+		open: map[string]context.CancelFunc{}, asked: map[string]chan jsonrpc.Message{}}
+	s.ask = s.asking(func(b []byte) {
+		select {
+		case s.notices <- b:
+		default: // nobody listens, or too slowly
+		}
+	})
+	s.notify = func(method string, params []byte) {
+		select {
+		case s.notices <- jsonrpc.AppendRequest(nil, 0, method, params):
+		default: // nobody listens, or too slowly
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.sessions) >= maxSessions {
+		return nil, "", false
+	}
+	h.sessions[id] = s
+	h.s.join(s.serverConn)
+	return s, id, true
+}
+
+func (h *httpServer) end(id string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s, ok := h.sessions[id]
+	if ok {
+		h.s.leave(s.serverConn)
+		delete(h.sessions, id)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, cancel := range s.open { // nobody answers any more what they may ask
+			cancel()
+		}
+	}
+	return ok
+}
+
+// session finds the session that a request names, or answers the request.
+func (h *httpServer) session(w http.ResponseWriter, r *http.Request) *httpSession {
+	id := r.Header.Get("Mcp-Session-Id")
+	if id == "" {
+		http.Error(w, "the header Mcp-Session-Id is missing", http.StatusBadRequest)
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.sessions[id]
+	if s == nil {
+		http.Error(w, "no such session", http.StatusNotFound)
+	}
+	return s
+}
