@@ -157,8 +157,9 @@ func (h *Host) pageOf(ctx context.Context, r *table.Reader, o PageOptions) (p Ta
 		}
 	}()
 	p = TablePage{Columns: []tenon.TableColumn{}, Rows: []TableRow{}, Skipped: o.Skip, Total: -1}
-	for _, c := range r.Columns() {
-		p.Columns = append(p.Columns, tenon.TableColumn{Name: c.Name, Type: c.PlainType()})
+	columns, texts := r.View()
+	for _, c := range columns {
+		p.Columns = append(p.Columns, c.TableColumn)
 	}
 	n := int64(0)
 	for row, err := range r.Rows(ctx) {
@@ -175,7 +176,7 @@ func (h *Host) pageOf(ctx context.Context, r *table.Reader, o PageOptions) (p Ta
 			p.Total, _, err = r.Count(ctx) // with what has been read
 			return p, err
 		}
-		shown, err := h.rowOf(r, row, o.Whole)
+		shown, err := h.rowOf(columns, texts, row, o.Whole)
 		if err != nil {
 			return p, err
 		}
@@ -185,36 +186,25 @@ func (h *Host) pageOf(ctx context.Context, r *table.Reader, o PageOptions) (p Ta
 	return p, nil
 }
 
-func (h *Host) rowOf(r *table.Reader, c table.Cells, whole bool) (TableRow, error) {
-	row := TableRow{Index: c.Index, ID: c.ID, Cells: make([]*string, 0, len(r.Columns()))}
-	for _, col := range r.Columns() {
-		if policy.IsNamed(col.Name, h.redacts) {
-			text := redactedCell
-			row.Cells = append(row.Cells, &text)
-			continue
-		}
-		v, err := c.Value(col, false)
-		if err != nil {
-			return row, err
-		}
-		if string(v) == "null" {
-			row.Cells = append(row.Cells, nil)
-			continue
-		}
-		text := string(v)
-		if v[0] == '"' {
-			if err := json.Unmarshal(v, &text); err != nil {
-				return row, tenon.Errorf(tenon.CodeInvalid, "row %d, column '%s': %w", c.Index, tenon.Visible(col.Name), err)
-			}
-		}
-		if len(text) > maxCellShown {
+func (h *Host) rowOf(columns []table.Shown, texts func(table.Cells) ([]*string, error), c table.Cells, whole bool) (TableRow, error) {
+	row := TableRow{Index: c.Index, ID: c.ID}
+	var err error
+	if row.Cells, err = texts(c); err != nil {
+		return row, err
+	}
+	for i, text := range row.Cells {
+		switch {
+		case policy.IsNamed(columns[i].Of, h.redacts):
+			hidden := redactedCell
+			row.Cells[i] = &hidden
+		case text != nil && len(*text) > maxCellShown:
 			n := maxCellShown
-			for n > 0 && !utf8.RuneStart(text[n]) {
+			for n > 0 && !utf8.RuneStart((*text)[n]) {
 				n--
 			}
-			text = text[:n] + "…"
+			short := (*text)[:n] + "…"
+			row.Cells[i] = &short
 		}
-		row.Cells = append(row.Cells, &text)
 	}
 	if !whole {
 		return row, nil

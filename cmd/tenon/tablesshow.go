@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/csv"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +17,8 @@ func newTablesShow(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show TABLE [--limit N] [--skip N] [--raw] [--csv]",
 		Short: "Show the rows of a table",
-		Long: "Prints the rows: aligned on a terminal, else separated by tabs. With -o json a row of a table of tools alone is the\n" +
+		Long: "Prints the rows: aligned on a terminal, else separated by tabs; messages by who says what, tools alone by name and\n" +
+			"server, and on a terminal with the index that tools call --row takes. With -o json a row of a table of tools alone is the\n" +
 			"tool, of a conversation the message, else an object of the columns; a missing cell is null. --raw shows what is\n" +
 			"stored, the row ids included. --csv prints a line of names and then the rows as CSV (RFC 4180).\n\n" + tablesHelp,
 		Example: "  tenon tables show tools.arrow\n  tenon tables show tools.arrow -o json | jq -r .[].name\n" +
@@ -83,7 +83,7 @@ func (s *tableShow) show(ctx context.Context, r *table.Reader) error {
 	case s.csv:
 		return s.asCSV(ctx, r)
 	}
-	header, cells := textColumns(r)
+	header, cells := s.textColumns(r)
 	limit := s.limit
 	if limit < 0 && s.outTTY {
 		limit = terminalRows
@@ -95,8 +95,8 @@ func (s *tableShow) show(ctx context.Context, r *table.Reader) error {
 			return err
 		}
 		if s.outTTY {
-			for i := range line {
-				line[i] = shorten(line[i], 60)
+			for i := range line { // what no line has room for need not be kept
+				line[i] = shorten(line[i], s.width())
 			}
 		}
 		if page = append(page, line); len(page) < terminalRows || s.outTTY && limit <= terminalRows {
@@ -119,19 +119,23 @@ func (s *tableShow) show(ctx context.Context, r *table.Reader) error {
 }
 
 // narrow cuts cells so that all columns have room on the terminal, the widest columns
-// first; the row ids stay whole.
+// first; the index and the id of the row stay whole.
 func (a *app) narrow(header []string, page [][]string) [][]string {
 	if !a.outTTY {
 		return page
 	}
 	const least, gap = 12, 2
+	whole := 1
+	if header[0] == indexed {
+		whole = 2
+	}
 	widths, sum := widest(header, page), 0
 	for _, w := range widths {
 		sum += w + gap
 	}
-	for ; sum > a.width() && len(widths) > 1; sum-- {
-		most := 1
-		for i := 2; i < len(widths); i++ {
+	for ; sum > a.width() && len(widths) > whole; sum-- {
+		most := whole
+		for i := whole + 1; i < len(widths); i++ {
 			if widths[i] > widths[most] {
 				most = i
 			}
@@ -142,38 +146,76 @@ func (a *app) narrow(header []string, page [][]string) [][]string {
 		widths[most]--
 	}
 	for _, line := range page {
-		for i := 1; i < len(line); i++ {
+		for i := whole; i < len(line); i++ {
 			line[i] = shorten(line[i], widths[i])
 		}
 	}
 	return page
 }
 
-// textColumns says what a line of text has: of a table of tools alone the most
-// telling of its fields.
-func textColumns(r *table.Reader) (header []string, cells func(table.Cells) ([]string, error)) {
-	cols := r.Columns()
-	if r.Single() && cols[0].IsTool() {
-		return []string{"row", "kind", "name", "server", "description"}, func(row table.Cells) ([]string, error) {
-			t, err := row.Tool(cols[0])
-			if err != nil || t == nil {
-				return []string{row.ID, "-", "-", "-", "missing"}, err
-			}
-			return []string{row.ID, strings.ToLower(t.Kind.String()), t.Name, t.Server, about(t.Description)}, nil
-		}
+// indexed heads the indices of rows.
+const indexed = "#"
+
+// textColumns says what a line of text has. At a terminal the index of a tool's row is in
+// it, which --row takes: the row ids look like it and are not, once tables were joined.
+func (s *tableShow) textColumns(r *table.Reader) (header []string, cells func(table.Cells) ([]string, error)) {
+	if s.raw {
+		return storedColumns(r)
 	}
+	columns, texts := r.View()
+	tools := r.Single() && r.Columns()[0].IsTool()
+	if s.outTTY && tools {
+		header = append(header, indexed)
+	}
+	header = append(header, "row")
+	for _, c := range columns {
+		header = append(header, c.Name)
+	}
+	return header, func(row table.Cells) ([]string, error) {
+		list, err := texts(row)
+		if err != nil {
+			return nil, err
+		}
+		line := make([]string, 0, len(header))
+		if header[0] == indexed {
+			line = append(line, strconv.FormatInt(row.Index, 10))
+		}
+		line = append(line, row.ID)
+		for _, text := range list {
+			switch {
+			case text != nil:
+				line = append(line, *text)
+			case tools:
+				line = append(line, "-")
+			default:
+				line = append(line, "")
+			}
+		}
+		last := &line[len(line)-1]
+		switch {
+		case tools && list[0] == nil:
+			*last = "missing"
+		case tools:
+			*last = about(*last)
+		}
+		return line, nil
+	}
+}
+
+// storedColumns are the cells as they are stored.
+func storedColumns(r *table.Reader) (header []string, cells func(table.Cells) ([]string, error)) {
 	header = []string{"row"}
-	for _, c := range cols {
+	for _, c := range r.Columns() {
 		header = append(header, c.Name)
 	}
 	return header, func(row table.Cells) ([]string, error) {
 		line := []string{row.ID}
-		for _, c := range cols {
-			text, err := row.Text(c)
+		for _, c := range r.Columns() {
+			v, err := row.Value(c, true)
 			if err != nil {
 				return nil, err
 			}
-			line = append(line, text)
+			line = append(line, string(v))
 		}
 		return line, nil
 	}

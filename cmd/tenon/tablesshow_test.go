@@ -2,19 +2,23 @@ package main
 
 import (
 	"bytes"
+	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tenonhq/tenon/table"
 )
 
-// TestNarrow: the widest columns give way to the others; row ids stay whole.
+// TestNarrow: the widest columns give way to the others; indices and row ids stay whole.
 func TestNarrow(t *testing.T) {
 	a := &app{outTTY: true} // no terminal has a size: 100 characters
 	long := strings.Repeat("x", 90)
-	got := a.narrow([]string{"row", "name", "server", "description"}, [][]string{{"Row0", "add", long, long}, {"Row1", "a tool", "s", "d"}})
-	want := [][]string{{"Row0", "add", strings.Repeat("x", 40) + "…", strings.Repeat("x", 40) + "…"}, {"Row1", "a tool", "s", "d"}}
+	got := a.narrow([]string{"#", "row", "name", "server", "description"}, [][]string{{"0", "Row0", "add", long, long}, {"1", "Row1", "a tool", "s", "d"}})
+	want := [][]string{{"0", "Row0", "add", strings.Repeat("x", 38) + "…", strings.Repeat("x", 39) + "…"}, {"1", "Row1", "a tool", "s", "d"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -38,5 +42,41 @@ func TestShowNodes(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "keys    sql params tables") {
 		t.Errorf("no keys of sql: %s", out.String())
+	}
+}
+
+// TestShowAtATerminal: a tool has the index that --row takes beside the id of its row, which
+// looks like it and is another number in tables that were joined.
+func TestShowAtATerminal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.arrow")
+	tool := func(name string) *table.Tool {
+		return &table.Tool{Kind: table.MCP, Name: name, Description: "Does " + name + "\nand more", Parameters: "{}", Message: -1, Server: "http://h/mcp"}
+	}
+	err := table.WriteTools(t.Context(), path, []table.Row{{ID: "Row0", Tool: tool("add")}, {ID: "Row0_dup", Tool: nil}, {ID: "Row1", Tool: tool("echo")}}, table.WriteOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, terminal := range []bool{true, false} {
+		var out bytes.Buffer
+		a := newApp(stdio{in: strings.NewReader(""), out: &out, err: io.Discard})
+		a.outTTY = terminal
+		r, err := table.Open(path, table.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := (&tableShow{app: a, limit: -1}).show(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		want := "Row0\tmcp\tadd\thttp://h/mcp\tDoes add\nRow0_dup\t-\t-\t-\tmissing\nRow1\tmcp\techo\thttp://h/mcp\tDoes echo\n"
+		if terminal {
+			want = "#  ROW       KIND  NAME  SERVER        DESCRIPTION\n0  Row0      mcp   add   http://h/mcp  Does add\n" +
+				"1  Row0_dup  -     -     -             missing\n2  Row1      mcp   echo  http://h/mcp  Does echo\n"
+		}
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Error(diff)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -1,0 +1,128 @@
+package table
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+)
+
+// Shown is a column as people are shown it. Name may stand for a part of a cell.
+type Shown struct {
+	tenon.TableColumn
+	// Of is the name of the column that it is taken from.
+	Of string
+}
+
+// View says how people are shown the rows: a table of tools alone by the most telling of
+// their fields, messages by who says what, all else cell by cell. The texts of a row go
+// with the columns; nil is a missing cell. JSON of tools and messages, whose beginnings are
+// alike, would tell nothing where a cell has little room.
+func (r *Reader) View() (columns []Shown, texts func(Cells) ([]*string, error)) {
+	var parts []func(Cells) ([]*string, error)
+	for _, col := range r.columns {
+		names, read := r.viewOf(col)
+		if names == nil {
+			columns = append(columns, Shown{tenon.TableColumn{Name: col.Name, Type: col.shownType()}, col.Name})
+		}
+		for _, name := range names {
+			columns = append(columns, Shown{tenon.TableColumn{Name: name, Type: "string"}, col.Name})
+		}
+		parts = append(parts, read)
+	}
+	return columns, func(row Cells) ([]*string, error) {
+		out := make([]*string, 0, len(columns))
+		for _, read := range parts {
+			cells, err := read(row)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, cells...)
+		}
+		return out, nil
+	}
+}
+
+// viewOf returns the parts of which a column's cells are shown, without names the cell as
+// it is.
+func (r *Reader) viewOf(col Column) (names []string, read func(Cells) ([]*string, error)) {
+	switch {
+	case col.IsTool() && r.Single():
+		names = []string{"kind", "name", "server", "description"}
+		return names, func(row Cells) ([]*string, error) {
+			t, err := row.Tool(col)
+			if err != nil || t == nil {
+				return make([]*string, len(names)), err
+			}
+			kind := strings.ToLower(t.Kind.String())
+			return []*string{&kind, &t.Name, &t.Server, &t.Description}, nil
+		}
+	case col.IsMessage() && r.messageColumns() == 1:
+		names = []string{"role", "text"}
+		return names, func(row Cells) ([]*string, error) {
+			v, err := row.Value(col, false)
+			if err != nil || string(v) == "null" {
+				return make([]*string, len(names)), err
+			}
+			var m messageCell
+			role, text := "", string(v)
+			if json.Unmarshal(v, &m) == nil { // else it is stored in a way that is none of ours
+				role, text = m.said()
+			}
+			return []*string{&role, &text}, nil
+		}
+	}
+	return nil, func(row Cells) ([]*string, error) {
+		v, err := row.Value(col, false)
+		if err != nil || string(v) == "null" {
+			return []*string{nil}, err
+		}
+		text := string(v)
+		if v[0] == '"' {
+			if err := json.Unmarshal(v, &text); err != nil {
+				return nil, invalid("%s: row %d, column '%s': %w", r.name, row.Index, col.Name, err)
+			}
+		}
+		return []*string{&text}, nil
+	}
+}
+
+// shownType names the type of a column whose cells are shown as they are.
+func (c Column) shownType() string {
+	switch {
+	case c.IsTool():
+		return "tool"
+	case c.IsMessage():
+		return "message"
+	}
+	return c.PlainType()
+}
+
+func (r *Reader) messageColumns() (n int) {
+	for _, c := range r.columns {
+		if c.IsMessage() {
+			n++
+		}
+	}
+	return n
+}
+
+// said is who speaks in a message, and what.
+func (m *messageCell) said() (role, text string) {
+	role = strings.ToLower(m.Role)
+	if m.Name != "" {
+		role += " " + m.Name // the tool whose result it is
+	}
+	var lines []string
+	for _, p := range m.Content {
+		if p.Type == "text" {
+			lines = append(lines, p.Text)
+		} else {
+			lines = append(lines, "["+p.Type+"]")
+		}
+	}
+	for _, c := range m.Calls {
+		lines = append(lines, "→ "+c.Name+" "+string(c.Arguments))
+	}
+	return role, strings.Join(lines, "\n")
+}
