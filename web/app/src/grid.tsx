@@ -6,6 +6,8 @@ import type { TablePage, TableRow } from "./types";
 import { Button, Dialog, ErrorBox, Json, cx, field, grouped, visible } from "./ui";
 
 const rowHeight = 27;
+const headHeight = 40;
+const scrollbar = 16;
 const cellWidth = 170;
 const idWidth = 110;
 const pageRows = 100;
@@ -27,7 +29,17 @@ export function Grid({ first, read, label }: { first: TablePage; read: Read; lab
   const asked = useRef(new Set<number>([0]));
   const box = useRef<HTMLDivElement>(null);
   const rows = useVirtualizer({ count, getScrollElement: () => box.current, estimateSize: () => rowHeight, overscan: 12 });
-  const cols = useVirtualizer({ horizontal: true, count: first.columns.length, getScrollElement: () => box.current, estimateSize: () => cellWidth, overscan: 3 });
+  const [room, setRoom] = useState(0);
+  const last = first.columns.length - 1;
+  // Texts that stand last get what room there is.
+  const widthOf = (i: number) => (i === last && first.columns[i]!.type === "string" ? Math.max(cellWidth, room - idWidth - last * cellWidth) : cellWidth);
+  const cols = useVirtualizer({ horizontal: true, count: first.columns.length, getScrollElement: () => box.current, estimateSize: widthOf, overscan: 3 });
+  useEffect(() => {
+    const o = new ResizeObserver(([e]) => setRoom(Math.floor(e!.contentRect.width)));
+    o.observe(box.current!);
+    return () => o.disconnect();
+  }, []);
+  useEffect(() => cols.measure(), [room, cols]);
   const drawn = rows.getVirtualItems();
   const from = base + (drawn[0]?.index ?? 0);
   const to = base + (drawn.at(-1)?.index ?? 0);
@@ -63,12 +75,12 @@ export function Grid({ first, read, label }: { first: TablePage; read: Read; lab
   return (
     <div className="flex flex-col">
       {error !== undefined && <ErrorBox error={error} retry={() => { setError(undefined); setPages(new Map(pages)); }} />}
-      <div ref={box} tabIndex={0} role="table" aria-label={label} aria-rowcount={total + 1} aria-colcount={first.columns.length + 1} className="h-[60vh] overflow-auto border-b border-line text-xs">
+      <div ref={box} tabIndex={0} role="table" aria-label={label} aria-rowcount={total + 1} aria-colcount={first.columns.length + 1} className="overflow-auto border-b border-line text-xs" style={{ height: `min(60vh, ${headHeight + count * rowHeight + scrollbar}px)` }}>
         <div role="rowgroup" className="sticky top-0 z-10 bg-panel" style={{ width, minWidth: "100%" }}>
           <div role="row" aria-rowindex={1} className="relative h-10 border-b border-line">
             <span role="columnheader" className="sticky left-0 z-10 inline-block h-9.75 bg-panel px-2 py-2.5 text-dim" style={{ width: idWidth }}>row</span>
             {cols.getVirtualItems().map((c) => (
-              <span key={c.key} role="columnheader" aria-colindex={c.index + 2} title={visible(first.columns[c.index]!.name)} className={cx("absolute top-0 truncate px-2 py-1 font-medium", numeric(first.columns[c.index]!.type) && "text-right")} style={{ left: idWidth + c.start, width: cellWidth }}>
+              <span key={c.key} role="columnheader" aria-colindex={c.index + 2} title={visible(first.columns[c.index]!.name)} className={cx("absolute top-0 truncate px-2 py-1 font-medium", numeric(first.columns[c.index]!.type) && "text-right")} style={{ left: idWidth + c.start, width: c.size }}>
                 {visible(first.columns[c.index]!.name)}<span className="block font-normal text-dim">{visible(first.columns[c.index]!.type)}</span>
               </span>
             ))}
@@ -85,7 +97,7 @@ export function Grid({ first, read, label }: { first: TablePage; read: Read; lab
                 </span>
                 {cols.getVirtualItems().map((c) => {
                   const cell = row?.cells[c.index];
-                  return <span key={c.key} role="cell" aria-colindex={c.index + 2} className={cx("absolute top-0 truncate px-2 py-1 font-mono", numeric(first.columns[c.index]!.type) && "text-right")} style={{ left: idWidth + c.start, width: cellWidth }}>{!row ? "…" : cell === null || cell === undefined ? <span className="text-dim">∅<span className="sr-only">missing</span></span> : visible(cell.slice(0, 200))}</span>;
+                  return <span key={c.key} role="cell" aria-colindex={c.index + 2} className={cx("absolute top-0 truncate px-2 py-1 font-mono", numeric(first.columns[c.index]!.type) && "text-right")} style={{ left: idWidth + c.start, width: c.size }}>{!row ? "…" : cell === null || cell === undefined ? <span className="text-dim">∅<span className="sr-only">missing</span></span> : visible(cell.slice(0, 200))}</span>;
                 })}
               </div>
             );

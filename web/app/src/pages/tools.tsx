@@ -60,7 +60,7 @@ function List({ current }: { current: string }) {
           <option value="">all servers</option>
           {servers.map((s) => <option key={s} value={s}>{visible(s)}</option>)}
         </select>
-        <p className="px-1 text-xs text-dim" role="status">{items.length} tools, about {count(total)} tokens in each request</p>
+        <p className="px-1 text-xs text-dim" role="status">{found.isPending ? "Asking the servers…" : `${items.length} tools, about ${count(total)} tokens in each request`}</p>
         <p className="px-1 text-xs md:hidden"><To to="/tools?lint">as models take all tools</To></p>
         {(found.data?.problems ?? []).map((p, i) => <p key={i} className="line-clamp-3 px-1 text-xs break-words text-warn" title={visible(p.message)}>{visible(p.message)}</p>)}
       </header>
