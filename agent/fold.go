@@ -247,7 +247,11 @@ func Fold(run tenon.Run, events []tenon.Event) Report {
 		case EventResult:
 			var o Outcome
 			if json.Unmarshal(e.Data, &o) == nil && o.Spent != nil {
-				r.use(&o.Spent.Usage, &o.Spent.Cost)
+				cost := &o.Spent.Cost
+				if *cost == 0 { // of a workflow, or a model whose price is not known
+					cost = nil
+				}
+				r.use(&o.Spent.Usage, cost)
 			}
 		case tenon.EventDone:
 			var d tenon.DoneData

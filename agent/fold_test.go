@@ -1,0 +1,26 @@
+package agent_test
+
+import (
+	"testing"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+)
+
+// TestFoldCost: what a called run cost counts; one that has spent nothing, as a workflow's,
+// does not make an unknown cost a known one.
+func TestFoldCost(t *testing.T) {
+	known := tenon.USD(30)
+	for name, tt := range map[string]struct {
+		spent tenon.USD
+		want  *tenon.USD
+	}{"nothing": {0, nil}, "something": {30, &known}} {
+		r := agent.Fold(tenon.Run{}, []tenon.Event{
+			{Step: "1", Kind: agent.EventModel, Data: data(agent.Answered{Response: tenon.Response{Message: tenon.UserMessage("x")}})},
+			{Step: "1.0", Kind: agent.EventResult, Data: data(agent.Outcome{Spent: &agent.Summary{Cost: tt.spent}})},
+		})
+		if (r.Cost == nil) != (tt.want == nil) || r.Cost != nil && *r.Cost != *tt.want {
+			t.Errorf("%s: cost %v, want %v", name, r.Cost, tt.want)
+		}
+	}
+}
