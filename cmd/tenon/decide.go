@@ -116,10 +116,14 @@ func niceArgs(args json.RawMessage) string {
 	return strings.Join(lines, "\n")
 }
 
+// approvalWords are what can be answered to a call that waits; a terminal of 80 columns has
+// room for them and for an answer.
+const approvalWords = "[y]es, for this [s]ession, [a]lways, [n]o or n REASON, [e]dit arguments: "
+
 // askRuling asks for one decision.
 func (a *app) askRuling(ctx context.Context, asked agent.Asking) (agent.Ruling, error) {
 	r := agent.Ruling{By: string(tenon.PrincipalLocal)}
-	question := "[y]es once / for this [s]ession / [a]lways / [n]o, or 'n REASON' / [e]dit the arguments: "
+	question := approvalWords
 	if asked.Kind == agent.AskLimit {
 		question = "[y]es / [n]o: "
 	}

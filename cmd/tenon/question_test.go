@@ -73,3 +73,10 @@ func TestQuestionAtTheTerminal(t *testing.T) {
 		})
 	}
 }
+
+// TestApprovalWords: the words and a short answer have room on a terminal of 80 columns.
+func TestApprovalWords(t *testing.T) {
+	if n := len(approvalWords); n > 76 {
+		t.Errorf("%d characters: %s", n, approvalWords)
+	}
+}

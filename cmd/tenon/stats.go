@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strconv"
 	"time"
 
@@ -62,7 +61,7 @@ func newStatsBy(a *app, by, short, what string) *cobra.Command {
 					cost = s.Cost.String()
 				}
 				return []string{name, strconv.Itoa(s.Calls), strconv.Itoa(s.Cached), strconv.Itoa(s.Errors), strconv.Itoa(s.Denied), strconv.Itoa(s.Unknown),
-					fmt.Sprintf("%d ms", s.P50), fmt.Sprintf("%d ms", s.P95), strconv.Itoa(s.Input + s.Output), cost}
+					took(s.P50), took(s.P95), strconv.Itoa(s.Input + s.Output), cost}
 			})
 		},
 	}
