@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/tenonhq/tenon"
 )
@@ -83,6 +82,11 @@ func encodeJSON(v any) ([]byte, error) {
 // printList writes a list: an array for json, a line each for jsonl, else a
 // table.
 func printList[T any](a *app, list []T, header []string, row func(T) []string) error {
+	return printListAs(a, list, header, row, a.table)
+}
+
+// printListAs is printList with a table of one's own.
+func printListAs[T any](a *app, list []T, header []string, row func(T) []string, table func([]string, [][]string) error) error {
 	switch a.format {
 	case formatJSON:
 		if list == nil {
@@ -101,7 +105,7 @@ func printList[T any](a *app, list []T, header []string, row func(T) []string) e
 	for i, v := range list {
 		rows[i] = row(v)
 	}
-	return a.table(header, rows)
+	return table(header, rows)
 }
 
 // table writes rows: aligned under a header on a terminal, else separated by
@@ -265,23 +269,6 @@ func took(ms int64) string {
 		d = d.Round(100 * time.Millisecond)
 	}
 	return d.String()
-}
-
-// wrap breaks a text into lines of at most n characters, where words end.
-func wrap(s string, n int) []string {
-	lines := []string{""}
-	for _, word := range strings.Fields(s) {
-		last := &lines[len(lines)-1]
-		switch {
-		case *last == "":
-			*last = word
-		case utf8.RuneCountInString(*last)+1+utf8.RuneCountInString(word) <= n:
-			*last += " " + word
-		default:
-			lines = append(lines, word)
-		}
-	}
-	return lines
 }
 
 // plural is "1 tool" or "3 tools".

@@ -161,12 +161,12 @@ func (a *app) listExcluded(s *catalog.Snapshot) error {
 	for _, w := range s.Withheld() {
 		list = append(list, listedTool{Tool: tenon.Tool{Server: w.Server, Remote: w.Remote}, Kind: "mcp", Excluded: tenon.Visible(w.Reason)})
 	}
-	return printList(a, list, []string{"name", "server", "remote name", "what"}, func(t listedTool) []string {
+	return printListAs(a, list, []string{"name", "server", "remote name", "what"}, func(t listedTool) []string {
 		if t.Excluded != "" {
 			return []string{"-", t.Server, t.Remote, "left out: " + t.Excluded}
 		}
 		return []string{t.Name, t.Server, t.Remote, strings.Join(t.Notes, "; ")}
-	})
+	}, a.wrapped)
 }
 
 func (a *app) listTokens(s *catalog.Snapshot) error {

@@ -86,9 +86,9 @@ func (a *app) lint(s *catalog.Snapshot, providers []string) error {
 	if a.format == formatJSON {
 		err = a.printJSON(map[string]any{"findings": found, "servers": s.Bills(), "total": total})
 	} else {
-		err = printList(a, found, []string{"level", "provider", "tool", "where", "what"}, func(f catalog.Finding) []string {
+		err = printListAs(a, found, []string{"level", "provider", "tool", "where", "what"}, func(f catalog.Finding) []string {
 			return []string{f.Level, f.Provider, strings.Trim(f.Server+"."+f.Tool, "."), f.Pointer, f.Message}
-		})
+		}, a.wrapped)
 	}
 	if err != nil {
 		return err
