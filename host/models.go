@@ -81,7 +81,7 @@ func (m *models) choose(ctx context.Context, question, agent string) (string, er
 	if name, ok := DetectModel(ctx, m.h.cfg.LookupEnv, false); ok {
 		return name, nil
 	}
-	return "", tenon.Errorf(tenon.CodeConfig, "there is no model: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, add an entry to models in tenon.yaml, or name one with --model provider/name")
+	return "", tenon.Errorf(tenon.CodeConfig, "there is no model: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, add an entry to models in tenon.yaml, or name one with --model provider/name, or --model demo, a built-in script that knows three questions")
 }
 
 // priced adds to the settings of a model its price, where one is known.
