@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/table"
 	"github.com/tenonhq/tenon/workflow"
 )
@@ -98,7 +99,7 @@ func (k *queries) query(i int) (table.QueryTable, error) {
 		hint = "a column that an input has is one of its `columns`"
 	}
 	if name, ok := strings.CutPrefix(wrong.Text, "no such table: "); ok {
-		hint = k.portHint(strings.Split(name, ";")[0])
+		hint = k.tableHint(name)
 	}
 	if wrong.Line == 0 {
 		k.doc.Add(fmt.Sprintf("steps[%d].sql", i), wrong.Text, hint)
@@ -106,6 +107,27 @@ func (k *queries) query(i int) (table.QueryTable, error) {
 		k.doc.addInside(fmt.Sprintf("steps[%d].sql", i), wrong.Line, wrong.Column, wrong.Text, hint)
 	}
 	return table.QueryTable{Open: true}, nil // what reads it is not wrong for that
+}
+
+// tableHint says which table was meant, of those that the query could have read.
+func (k *queries) tableHint(text string) string {
+	name, known, _ := strings.Cut(text, ";")
+	if hint := k.portHint(name); hint != "" || strings.Contains(known, "did you mean") {
+		return hint
+	}
+	var names []string
+	for _, in := range k.w.Inputs {
+		names = append(names, in.Name)
+	}
+	for _, s := range k.w.Steps {
+		if s.SQL != "" || s.Table != nil {
+			names = append(names, s.ID)
+		}
+	}
+	if near := tenon.Nearest(name, names); near != "" {
+		return "did you mean '" + near + "'?"
+	}
+	return ""
 }
 
 // portHint says how a query is given the table of a workflow that a step calls.

@@ -143,43 +143,35 @@ func (c *compiler) findTables(at string, s *step) {
 		}
 		return
 	}
-	before := ""
 	for _, word := range sqlNames(s.SQL) {
-		names := []string{word}
-		if b := strings.ToUpper(before); b == "FROM" || b == "JOIN" {
-			names = c.inAnyCase(word)
-		}
-		for _, name := range names {
+		for _, name := range c.tablesCalled(word) {
 			o := c.w.byID[name]
-			switch {
-			case slices.Contains(s.tables, name), o == s:
-			case c.w.inputs[name] != nil:
-				s.tables = append(s.tables, name)
-			case o != nil && (o.kind == StepSQL || o.kind == StepTable):
-				c.need(o)
-				s.tables = append(s.tables, name)
+			if o == s || slices.Contains(s.tables, name) {
+				continue
 			}
+			if o != nil {
+				c.need(o)
+			}
+			s.tables = append(s.tables, name)
 		}
-		before = word
 	}
 }
 
-// inAnyCase are the inputs and steps that SQL means where a table has to stand: the one of
-// this name, else those whose letters are larger or smaller. Elsewhere such a word is more
-// likely a column.
-func (c *compiler) inAnyCase(word string) (names []string) {
-	if c.w.inputs[word] != nil || c.w.byID[word] != nil {
-		return []string{word}
-	}
+// tablesCalled are the inputs and the steps with a table that SQL knows by a name: the one
+// that is written so, else all that differ in the case of letters alone.
+func (c *compiler) tablesCalled(word string) (names []string) {
 	for _, in := range c.w.Inputs {
 		if strings.EqualFold(in.Name, word) {
 			names = append(names, in.Name)
 		}
 	}
-	for _, s := range c.w.steps {
-		if strings.EqualFold(s.ID, word) {
-			names = append(names, s.ID)
+	for _, o := range c.w.steps {
+		if (o.kind == StepSQL || o.kind == StepTable) && strings.EqualFold(o.ID, word) {
+			names = append(names, o.ID)
 		}
+	}
+	if slices.Contains(names, word) {
+		return []string{word}
 	}
 	return names
 }
@@ -365,61 +357,4 @@ func (s *step) fields() []string {
 		return slices.Concat(textFields, []string{"tables"}, anyFields)
 	}
 	return slices.Concat(textFields, anyFields)
-}
-
-// sqlNames are the words of a query that may be names of tables: what stands in texts
-// and comments is not looked at.
-func sqlNames(sql string) []string {
-	var words []string
-	for i := 0; i < len(sql); {
-		switch ch := sql[i]; {
-		case strings.HasPrefix(sql[i:], "--"):
-			end := strings.IndexByte(sql[i:], '\n')
-			if end < 0 {
-				return words
-			}
-			i += end
-		case strings.HasPrefix(sql[i:], "/*"):
-			end := strings.Index(sql[i+2:], "*/")
-			if end < 0 {
-				return words
-			}
-			i += end + 4
-		case ch == '\'':
-			end := strings.IndexByte(sql[i+1:], ch)
-			if end < 0 {
-				return words
-			}
-			i += end + 2
-		case ch == '"' || ch == '`' || ch == '[':
-			closing := ch
-			if ch == '[' {
-				closing = ']'
-			}
-			end := strings.IndexByte(sql[i+1:], closing)
-			if end < 0 {
-				return words
-			}
-			words = append(words, sql[i+1:i+1+end])
-			i += end + 2
-		case isWord(ch):
-			j := i
-			for j < len(sql) && isWord(sql[j]) {
-				j++
-			}
-			words = append(words, sql[i:j])
-			i = j
-		case ch == ':' || ch == '$' || ch == '@': // a parameter
-			for i++; i < len(sql) && isWord(sql[i]); {
-				i++
-			}
-		default:
-			i++
-		}
-	}
-	return words
-}
-
-func isWord(c byte) bool {
-	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= 0x80
 }
