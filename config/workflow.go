@@ -7,6 +7,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,14 +25,47 @@ func ParseWorkflow(name string, data []byte) (*workflow.Workflow, error) {
 func parseWorkflow(name string, data []byte) (*workflow.Workflow, *Document, error) {
 	var f workflow.File
 	doc, err := ParseDocument(name, data, ".", &f)
-	if err != nil {
+	if err != nil && (doc.empty || slices.ContainsFunc(doc.d.errs, func(e Error) bool { return unnamed.MatchString(e.Path) })) {
 		return nil, nil, err
 	}
-	w, err := workflow.Compile(f, doc)
+	w, err := workflow.Compile(f, &beside{doc, slices.Clone(doc.d.errs)})
 	if err == nil {
 		err = doc.Err()
 	}
-	return w, doc, err
+	if err != nil {
+		return nil, nil, err
+	}
+	return w, doc, nil
+}
+
+// unnamed are the places where a value that cannot be read leaves steps and tables without
+// their names: whatever refers to those would look wrong.
+var unnamed = regexp.MustCompile(`^(parameters|inputs|steps)?(\[\d+\](\.(id|name))?)?$`)
+
+// beside tells what is wrong in a workflow beside what was wrong before, when its file was
+// read, and not what follows from that.
+type beside struct {
+	*Document
+	before []Error
+}
+
+// Add implements [workflow.Reporter].
+func (b *beside) Add(path, message, hint string) {
+	dir, key := "", path
+	if i := strings.LastIndexByte(path, '.'); i >= 0 {
+		dir, key = path[:i+1], path[i+1:]
+	}
+	for _, e := range b.before {
+		rest, under := strings.CutPrefix(e.Path, path)
+		wrote, sibling := strings.CutPrefix(e.Path, dir)
+		switch {
+		case under && (rest == "" || rest[0] == '.' || rest[0] == '['):
+			return
+		case sibling && !strings.Contains(wrote, ".") && strings.Contains(e.Hint, "'"+key+"'"): // the key was written in another way
+			return
+		}
+	}
+	b.Document.Add(path, message, hint)
 }
 
 // readWorkflowFile is a workflow with what it was read from.

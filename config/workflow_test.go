@@ -1,10 +1,13 @@
 package config_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/tenonhq/tenon/config"
 )
@@ -79,6 +82,36 @@ func TestParseWorkflowWrong(t *testing.T) {
 			_, err := config.ParseWorkflow("w.yaml", []byte(text))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error\n%v\nwant\n%s", err, c.want)
+			}
+		})
+	}
+}
+
+// TestParseWorkflowOnce shows that all mistakes are told at once, and none that only follows
+// from another.
+func TestParseWorkflowOnce(t *testing.T) {
+	for _, c := range []struct{ name, body, want string }{
+		{"keys and what they say", "nmae: w\nparameters:\n  n: {type: integr, description: n}\nsteps:\n  - {id: a, templat: x}\n  - {id: b, template: '{{ steps.c.text }}', on_error: contine}\n  - {id: b, template: '{{ params.m }}'}\n",
+			`w.yaml:3:1: nmae: unknown key
+    did you mean 'name'?
+w.yaml:5:6: parameters.n.type: no such type 'integr'
+    did you mean 'integer'? types: string, integer, number, boolean, array, object, null
+w.yaml:7:13: steps[0].templat: unknown key
+    did you mean 'template'?
+w.yaml:8:23: steps[1].template: there is no step 'c'
+    did you mean 'a'?
+w.yaml:8:55: steps[1].on_error.do: no such value 'contine'
+    did you mean 'continue'? values: fail, continue
+w.yaml:9:10: steps[2].id: there are two steps 'b'
+w.yaml:9:23: steps[2].template: there is no parameter 'm'
+    did you mean 'n'?`},
+		{"what has no name", "name: w\nsteps:\n  - {id: 5, template: x}\n  - {id: b, template: '{{ steps.a.text }}'}\n", `w.yaml:5:10: steps[0].id: must be a text, is a number
+    put it in quotes: "5"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := config.ParseWorkflow("w.yaml", []byte("kind: workflow\nversion: 1\n"+c.body))
+			if diff := cmp.Diff(c.want, fmt.Sprint(err)); diff != "" {
+				t.Error(diff)
 			}
 		})
 	}

@@ -69,7 +69,7 @@ type compiler struct {
 
 func (c *compiler) bad(path, hint, format string, args ...any) {
 	c.failed = true
-	c.Add(path, fmt.Sprintf(format, args...), hint)
+	c.Add(path, fmt.Sprintf(format, args...), strings.TrimSpace(hint))
 }
 
 // Compile checks a file. What is wrong is told to the reporter; the workflow is nil
@@ -143,7 +143,7 @@ func (c *compiler) parameters() {
 			continue
 		}
 		if bad, ok := unknownType(about.Type); ok {
-			c.bad(at+".type", "types: "+strings.Join(jsonTypes, ", "), "no such type '%s'", tenon.Visible(bad))
+			c.bad(at+".type", nearHint(bad, jsonTypes)+"types: "+strings.Join(jsonTypes, ", "), "no such type '%s'", tenon.Visible(bad))
 			continue
 		}
 		s, err := catalog.NewValueSchema(raw)
