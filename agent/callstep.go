@@ -116,6 +116,8 @@ func (c *CallStep) bound() {
 	switch {
 	case d.delegates() && c.bounds.Depth > c.bounds.MaxDepth:
 		c.call.settle(tooDeepResult(c.bounds.MaxDepth))
+		c.failed = tenon.Errorf(tenon.CodeLimit, "not run: agents and workflows may call one another %d deep; raise limits.max_depth, or have less of them call others", c.bounds.MaxDepth)
+		return
 	case c.bounds.Called == nil:
 		return
 	case d.MaxCalls > 0 && c.bounds.Called[key] >= d.MaxCalls:

@@ -186,6 +186,9 @@ func (s *State) apply(e tenon.Event) error {
 func (s *State) settle(u *unit) {
 	p := u.p
 	delete(s.units, u.id)
+	if u.out.err != nil && u.out.err.Code == tenon.CodeTimeout && s.left() < 0 { // its own time would be a rest that nobody wrote
+		u.out.err = s.late()
+	}
 	if u.out.err != nil && u.left > 1 && s.cancel == nil {
 		next := s.open(p, u.item, u.try+1, u.left-1)
 		next.delay = p.Retry.Delay

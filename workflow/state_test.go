@@ -238,7 +238,7 @@ func TestRuns(t *testing.T) {
 		call               func(name string, args json.RawMessage, attempt int) []tenon.Event
 		want               string // the message, or the failure
 		tries              map[string]int
-		most               int
+		most, depth        int
 	}{
 		{name: "text", body: "parameters: {c: {type: string, description: c}}\nsteps: [{id: m, template: 'Hi {{ params.c }}'}]\nmessage: m", params: `{"c":"Ann"}`, want: "Hi Ann"},
 		{name: "nothing to tell", body: "steps: [{id: m, template: x}]", want: workflow.MessageNone},
@@ -274,11 +274,20 @@ func TestRuns(t *testing.T) {
 		{name: "output of a skipped step", body: "steps:\n- {id: t, when: 'false', table: {csv: a.csv}}\noutputs: [{name: o, from: t, description: o}]", want: "there is no table for output 'o': step 't' was skipped or has failed"},
 		{name: "agent", body: "steps:\n- {id: a, agent: helper, message: 'Who?'}\nmessage: a", want: `did helper {"message":"Who?"}`},
 		{name: "request", body: "steps:\n- {id: a, http: {url: 'http://a.example/{{ args.q }}'}, args: {q: \"'x'\"}}\nmessage: a", want: `did w.a {"q":"x"}`},
+		{name: "out of time in the midst", body: "timeout: 1s\nsteps:\n- {id: a, tool: slow}", call: slow, want: "step 'a': workflow 'w' has not ended in time; raise its timeout, or have it do less"},
+		{name: "a step out of time", body: "timeout: 10m\nsteps:\n- {id: a, tool: slow}", call: slow, want: "step 'a': timed out after 7ns"},
+		{name: "too deep", depth: 3, body: "steps:\n- {id: a, agent: helper, message: 'Who?'}",
+			want: "step 'a': not run: agents and workflows may call one another 3 deep; raise limits.max_depth, or have less of them call others"},
 		{name: "out of time", body: "timeout: 1s\nsteps:\n- {id: a, tool: one}\n- {id: b, tool: two, args: {x: steps.a.text}}", want: "workflow 'w' has not ended in time; raise its timeout, or have it do less", tries: map[string]int{"one": 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newWorld(t, c.body, c.params)
 			d.call = c.call
+			if c.depth > 0 {
+				d.spec.Depth, d.journal = c.depth, nil
+				d.reset()
+				d.record(tenon.Event{Kind: tenon.EventRun})
+			}
 			d.run()
 			if d.done == nil {
 				t.Fatal("it waits")
@@ -302,6 +311,10 @@ func TestRuns(t *testing.T) {
 }
 
 func bad(string, json.RawMessage, int) []tenon.Event { return []tenon.Event{result("it broke", true)} }
+
+func slow(string, json.RawMessage, int) []tenon.Event {
+	return []tenon.Event{failed(tenon.CodeTimeout, "timed out after 7ns")}
+}
 
 func flaky(_ string, _ json.RawMessage, n int) []tenon.Event {
 	if n < 3 {
