@@ -190,7 +190,7 @@ func redirect(next *http.Request, via []*http.Request, stay bool) error {
 	first := via[0]
 	switch {
 	case len(via) > maxRedirects:
-		return errRedirect(fmt.Sprintf("more than %d redirects", maxRedirects))
+		return errRedirect(fmt.Sprintf("redirect %d in a row", maxRedirects+1))
 	case next.URL.User != nil:
 		return errRedirect("a redirect to a URL with a user")
 	case next.URL.Scheme != "http" && next.URL.Scheme != "https":
