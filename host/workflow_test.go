@@ -285,7 +285,7 @@ func TestWorkflowCallsWithTables(t *testing.T) {
 		"with parameters":    {"tool: sums, args: {least: '3'}, inputs: {goods: rows}", "it is 3"},
 		"with their default": {"tool: sums, inputs: {goods: rows}", "it is 5"},
 		"without parameters": {"tool: plain, inputs: {goods: rows}", "it is 2"},
-		"unknown parameter":  {"tool: plain, args: {least: '3'}, inputs: {goods: rows}", `["least"]`},
+		"unknown parameter":  {"tool: plain, args: {least: '3'}, inputs: {goods: rows}", "has no parameter 'least': it takes none"},
 		"no table":           {"tool: sums", "Missing data inputs for ports: goods"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,8 +69,13 @@ func (w *Workflow) Params(args json.RawMessage) (json.RawMessage, error) {
 		}
 		given[name] = about.Default
 	}
-	if len(missing) > 0 {
+	switch unknown := w.unknownParam(given); {
+	case len(missing) > 0 && unknown != "":
+		return nil, tenon.Errorf(tenon.CodeInvalid, "Missing configuration parameters: %s; and %s", strings.Join(missing, ", "), unknown)
+	case len(missing) > 0:
 		return nil, tenon.Errorf(tenon.CodeInvalid, "Missing configuration parameters: %s", strings.Join(missing, ", "))
+	case unknown != "":
+		return nil, tenon.Errorf(tenon.CodeInvalid, "%s", unknown)
 	}
 	if err := w.schema.Check(args); err != nil {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "the parameters of workflow '%s' cannot be used: %w", w.Name, err)
@@ -81,6 +87,23 @@ func (w *Workflow) Params(args json.RawMessage) (json.RawMessage, error) {
 		}
 	}
 	return mustJSON(given), nil
+}
+
+// unknownParam tells of an argument that is no parameter, "" where there is none.
+func (w *Workflow) unknownParam(given map[string]json.RawMessage) string {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		text := fmt.Sprintf("workflow '%s' has no parameter '%s'", w.Name, tenon.Visible(name))
+		switch near := tenon.Nearest(name, w.order); {
+		case slices.Contains(w.order, name):
+			continue
+		case len(w.order) == 0:
+			return text + ": it takes none"
+		case near != "":
+			return text + "; did you mean '" + near + "'?"
+		}
+		return text + "; its parameters: " + strings.Join(w.order, ", ")
+	}
+	return ""
 }
 
 // isRounded reports whether JSON is a whole number that expressions have no whole number for.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/workflow"
 )
 
 // TestParamsBeyond64Bits holds that a whole number which expressions would see rounded is
@@ -23,6 +24,25 @@ func TestParamsBeyond64Bits(t *testing.T) {
 		_, err := w.Params(json.RawMessage(params))
 		if (err != nil) != refused || refused && (tenon.ErrorCode(err) != tenon.CodeInvalid || !strings.Contains(err.Error(), "i: ")) {
 			t.Errorf("%s: %v", params, err)
+		}
+	}
+}
+
+func TestParamsOfNoName(t *testing.T) {
+	two := parse(t, "parameters:\n  city: {type: string, description: d}\n  n: {type: integer, default: 1, description: d}\nsteps:\n- {id: m, template: x}")
+	none := parse(t, "steps:\n- {id: m, template: x}")
+	for _, c := range []struct {
+		w            *workflow.Workflow
+		params, want string
+	}{
+		{two, `{"city":"x","nn":1}`, "workflow 'w' has no parameter 'nn'; did you mean 'n'?"},
+		{two, `{"city":"x","colour":1}`, "workflow 'w' has no parameter 'colour'; its parameters: city, n"},
+		{two, `{"citty":"x"}`, "Missing configuration parameters: city; and workflow 'w' has no parameter 'citty'; did you mean 'city'?"},
+		{two, `{}`, "Missing configuration parameters: city"},
+		{none, `{"x":1}`, "workflow 'w' has no parameter 'x': it takes none"},
+	} {
+		if _, err := c.w.Params(json.RawMessage(c.params)); err == nil || tenon.ErrorCode(err) != tenon.CodeInvalid || err.Error() != c.want {
+			t.Errorf("%s: %v, want %s", c.params, err, c.want)
 		}
 	}
 }
