@@ -282,6 +282,11 @@ func (h *Host) toolsOf(ctx context.Context, f *flow) (*catalog.Snapshot, map[str
 	calls, any := 0, false
 	sets := h.sets()
 	for _, st := range f.Steps {
+		if st.Agent != "" {
+			if _, err := h.config.Agent(st.Agent); err != nil {
+				return nil, nil, tenon.Errorf(tenon.CodeInvalid, "step '%s' of workflow '%s': %w", st.ID, f.Name, err)
+			}
+		}
 		if st.Tool == "" {
 			continue
 		}
@@ -293,7 +298,10 @@ func (h *Host) toolsOf(ctx context.Context, f *flow) (*catalog.Snapshot, map[str
 			// Those that somebody configured: tenon's own are no help here.
 			names := slices.DeleteFunc(slices.Sorted(maps.Keys(sets)), isReserved)
 			text := nearest(st.Server, names)
-			if len(names) == 0 {
+			switch {
+			case isReserved(st.Server): // no tool of its kind is configured
+				return nil, nil, tenon.Errorf(tenon.CodeInvalid, "step '%s' of workflow '%s': there is no tool '%s' under tools in tenon.yaml, as '%s' stands for", st.ID, f.Name, tenon.Visible(st.Tool), st.Server)
+			case len(names) == 0:
 				text = "; add it to servers in tenon.yaml: tenon servers add " + tenon.Visible(st.Server) + " -- COMMAND"
 			}
 			return nil, nil, tenon.Errorf(tenon.CodeInvalid, "step '%s' of workflow '%s': there is no server '%s'%s", st.ID, f.Name, tenon.Visible(st.Server), text)
