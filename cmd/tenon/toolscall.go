@@ -164,6 +164,8 @@ func (a *app) callTool(ctx context.Context, o opening, name string, params json.
 		return tenon.Errorf(tenon.CodeInvalid, "--in, --out and --debug are for this machine and do not go with --remote")
 	}
 	switch {
+	case local == nil && yes:
+		return tenon.Errorf(tenon.CodeInvalid, "--yes is for this machine and does not go with --remote: leave it out, and decide about what steps of a workflow ask with tenon approvals")
 	case p.given():
 		return tenon.Errorf(tenon.CodeInvalid, "tool '%s' is no workflow: --in and --debug are for those", name)
 	case yes:

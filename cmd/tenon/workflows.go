@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -46,6 +47,9 @@ func (a *app) workflowPath(ctx context.Context, ref string) (string, error) {
 		return ref, nil
 	}
 	cfg, err := a.load(ctx, nil)
+	if err != nil && filepath.Ext(ref) == "" {
+		return "", err // it can be the name of a tool
+	}
 	if err != nil {
 		return ref, nil // reading says that there is no such file
 	}
