@@ -219,6 +219,23 @@ func (s *Snapshot) CheckEdited(c *tenon.ToolCall) error {
 	return err
 }
 
+// Given is what a caller gives so that a tool is called with some arguments: without what the
+// configuration puts in, the reverse of what [Snapshot.Prepare] does.
+func Given(t *tenon.Tool, args json.RawMessage) json.RawMessage {
+	if t.Rules.Wrapped {
+		return object{{wrapper, args}}.raw()
+	}
+	fixed, _ := parseObject(t.Rules.Fixed)
+	o, ok := parseObject(args)
+	if !ok || len(fixed) == 0 {
+		return args
+	}
+	for _, m := range fixed {
+		o = o.without(m.key)
+	}
+	return o.raw()
+}
+
 // validator compiles a tool's schema at its first use.
 func (s *Snapshot) validator(t *tenon.Tool) *validator {
 	s.mu.Lock()

@@ -17,12 +17,16 @@ import (
 // them again without a model: those of a turn side by side, turns one after another. Calls
 // of agents that the run asked stand in their place; what was refused, or never came to
 // a result, is left out. Tables that the run was given are inputs of the workflow; those
-// that a call gave are its own. Arguments that a redact rule names are masked. Errors:
+// that a call gave are its own. Arguments that a redact rule names are masked, and so are the
+// values of configured secrets, which are read for that. Errors: auth_required (a secret),
 // not_found, invalid (the run has made no call; a call that got a table that cannot be
 // named).
 func (h *Host) RunWorkflow(ctx context.Context, run string) ([]byte, error) {
 	row, err := h.store.Run(ctx, run)
 	if err != nil {
+		return nil, err
+	}
+	if err := h.learnSecrets(ctx); err != nil {
 		return nil, err
 	}
 	w := &auditor{h: h, ids: map[string]bool{}}
@@ -39,7 +43,7 @@ func (h *Host) RunWorkflow(ctx context.Context, run string) ([]byte, error) {
 		fmt.Fprintf(&b, "inputs:\n%s", strings.Join(w.inputs, ""))
 	}
 	fmt.Fprintf(&b, "steps:\n%s", w.steps.String())
-	return []byte(b.String()), nil
+	return h.redactor.Bytes([]byte(b.String())), nil
 }
 
 // auditor collects the calls of a run and of those that it called.
@@ -142,12 +146,18 @@ func (w *auditor) step(c agent.CallRecord, after []string, tables *auditTables) 
 		if args, inputs, err = w.split(tables, c); err != nil {
 			return "", err
 		}
+	} else if t := tables.tool(c); t != nil {
+		args = catalog.Given(t, args)
 	}
 	var decoded any
 	if err := unmarshalNumbers(args, &decoded); err != nil {
 		return "", tenon.Errorf(tenon.CodeStore, "the arguments of call %s cannot be read: %w", c.Step, err)
 	}
-	fmt.Fprintf(&w.steps, "  - id: %s\n    tool: %s\n    server: %s\n", id, encode(c.Remote), encode(c.Server))
+	if r := tables.request(c); r != nil {
+		fmt.Fprintf(&w.steps, "  - id: %s\n    http: %s\n", id, encode(requestKeys(r)))
+	} else {
+		fmt.Fprintf(&w.steps, "  - id: %s\n    tool: %s\n    server: %s\n", id, encode(c.Remote), encode(c.Server))
+	}
 	if string(args) != "{}" {
 		fmt.Fprintf(&w.steps, "    args: %s\n", encode(asExpression(decoded)))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/workflow"
 )
 
@@ -25,7 +26,8 @@ type auditTables struct {
 	// ports are the inputs of a call that a person made, by port.
 	ports map[string]tenon.Table
 	// workflow is set where the run is one of a workflow: its tables have names in there.
-	workflow string
+	workflow *workflow.Workflow
+	offered  []*catalog.Snapshot // the tools of the run
 }
 
 type tableOrigin struct{ step, name string }
@@ -60,7 +62,18 @@ func (w *auditor) tables(ctx context.Context, run string, events []tenon.Event) 
 		if err != nil {
 			return nil, err
 		}
-		t.workflow = spec.Name
+		p, err := w.h.packOf(ctx, spec.Workflow)
+		if err != nil {
+			return nil, err
+		}
+		t.workflow = p.w
+	}
+	for _, digest := range toolDigests(events) {
+		s, err := w.h.snapshot(ctx, digest)
+		if err != nil {
+			return nil, err
+		}
+		t.offered = append(t.offered, s)
 	}
 	t.from = make([]tableOrigin, len(t.given))
 	for _, e := range events {
@@ -73,6 +86,67 @@ func (w *auditor) tables(ctx context.Context, run string, events []tenon.Event) 
 	}
 	t.refs = make([]string, len(t.from))
 	return t, nil
+}
+
+// toolDigests are the digests of the tools on offer in a run, also to agents that took over.
+func toolDigests(events []tenon.Event) (list []string) {
+	for i, e := range events {
+		var spec struct{ Tools string }
+		var whole engine.Spec
+		switch {
+		case i == 0 && json.Unmarshal(e.Data, &whole) == nil:
+			_ = json.Unmarshal(whole.Data, &spec) // no spec of ours: it names no tools
+		case e.Kind == agent.EventHandoff:
+			_ = json.Unmarshal(e.Data, &spec) // the same
+		}
+		if spec.Tools != "" && !slices.Contains(list, spec.Tools) {
+			list = append(list, spec.Tools)
+		}
+	}
+	return list
+}
+
+// tool is the tool of a call as the run had it, nil where it is not known.
+func (t *auditTables) tool(c agent.CallRecord) *tenon.Tool {
+	for _, s := range t.offered {
+		for _, tool := range s.Tools() {
+			if tool.Server == c.Server && tool.Remote == c.Remote {
+				return tool
+			}
+		}
+	}
+	return nil
+}
+
+// request is the request of a call that is a step of kind http, nil where it is another call.
+func (t *auditTables) request(c agent.CallRecord) *catalog.Request {
+	if t.workflow == nil || c.Server != workflow.StepServer {
+		return nil
+	}
+	for _, s := range t.workflow.Steps {
+		if s.HTTP != nil && t.workflow.Name+"."+s.ID == c.Remote {
+			return s.HTTP
+		}
+	}
+	return nil
+}
+
+// requestKeys is a request as a file has it.
+func requestKeys(r *catalog.Request) map[string]any {
+	keys := map[string]any{"url": r.URL}
+	if r.Method != "" {
+		keys["method"] = r.Method
+	}
+	if len(r.Headers) > 0 {
+		keys["headers"] = r.Headers
+	}
+	if r.Body != "" {
+		keys["body"] = r.Body
+	}
+	if r.AllowPrivate {
+		keys["allow_private"] = true
+	}
+	return keys
 }
 
 // ref is what a step calls the table of an id.
@@ -118,9 +192,9 @@ func (w *auditor) split(t *auditTables, c agent.CallRecord) (params json.RawMess
 	if params = args.Configuration; len(params) == 0 {
 		params = json.RawMessage("{}")
 	}
-	if t.workflow != "" {
+	if t.workflow != nil {
 		step, _, _ := strings.Cut(c.Step, ".")
-		return nil, nil, tenon.Errorf(tenon.CodeInvalid, "the run is one of workflow '%s', whose step '%s' got tables; what makes it again is the workflow itself: tenon workflows run", t.workflow, step)
+		return nil, nil, tenon.Errorf(tenon.CodeInvalid, "the run is one of workflow '%s', whose step '%s' got tables; what makes it again is the workflow itself: tenon workflows run", t.workflow.Name, step)
 	}
 	inputs = map[string]string{}
 	for port, raw := range args.Inputs {
@@ -161,10 +235,14 @@ func (w *auditor) made(id string, c agent.CallRecord, t *auditTables) error {
 }
 
 // rowsIn is the expression for the rows of a structured result, of which value is the
-// whole; false where they cannot be seen.
+// whole; false where they cannot be seen. A result that was cut for the model says no more where
+// they stand: the expression looks.
 func rowsIn(r *tenon.Result, value string) (string, bool) {
 	if r == nil {
 		return "", false
+	}
+	if len(r.Structured) == 0 {
+		return fmt.Sprintf("type(%[1]s) == list ? %[1]s : %[1]s[%[1]s.filter(k, type(%[1]s[k]) == list)[0]]", value), true
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(r.Structured, &list) == nil && list != nil {
@@ -173,7 +251,10 @@ func rowsIn(r *tenon.Result, value string) (string, bool) {
 	var whole map[string]json.RawMessage
 	_ = json.Unmarshal(r.Structured, &whole)
 	for key, v := range whole {
-		if json.Unmarshal(v, &list) == nil && list != nil && plainKey.MatchString(key) {
+		if json.Unmarshal(v, &list) == nil && list != nil {
+			if !plainKey.MatchString(key) {
+				return value + "[" + string(encode(key)) + "]", true
+			}
 			return value + "." + key, true
 		}
 	}
@@ -198,6 +279,9 @@ func (w *auditor) query(id string, c agent.CallRecord, after []string, t *auditT
 			return word
 		}
 		n, _ := strconv.Atoi(word[len("table_"):]) // it has digits alone
+		if n >= len(t.refs) {
+			return word // a column or a comment: the query has run without such a table
+		}
 		ref, err := w.ref(t, n, c)
 		if err != nil {
 			failed = err

@@ -16,7 +16,9 @@ func newRunsExport(a *app) *cobra.Command {
 		Long: "Writes the tool calls that a run has made as a workflow file: tenon workflows run makes them again, with the same\n" +
 			"arguments and in the same order, without a model. Calls of agents that the run asked are among them; those that were\n" +
 			"refused are not. Tables that the run was given are inputs of the workflow, by their names: --in input_table_1=FILE. Looks\n" +
-			"into tables become steps of SQL, which give all rows and not only those that the model was shown. Arguments that a redact rule names are masked. A whole session is written by: tenon sessions export.\n\n" + refHelp,
+			"into tables become steps of SQL, which give all rows and not only those that the model was shown. What the configuration\n" +
+			"sets in arguments is left to it. Arguments that a redact rule names are masked, and so are the values of configured\n" +
+			"secrets. A whole session is written by: tenon sessions export.\n\n" + refHelp,
 		Example: "  tenon runs export -1 --workflow --out audit.yaml\n  tenon workflows run audit.yaml -o json",
 		Args:    args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
