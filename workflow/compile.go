@@ -35,6 +35,7 @@ type step struct {
 	text   *policy.Template
 	rows   *value   // of a table, where they are computed
 	tables []string // that it reads: inputs, steps, STEP.PORT
+	reads  []string // inputs that its expressions name
 	needs  []*step
 }
 

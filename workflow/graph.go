@@ -1,8 +1,6 @@
 package workflow
 
 import (
-	"bytes"
-	"encoding/xml"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,14 +30,14 @@ type GraphEdge struct {
 // Graph draws the workflow.
 func (w *Workflow) Graph() Graph {
 	g := Graph{Name: w.Name, Edges: []GraphEdge{}}
-	level := map[string]int{}
+	level, drawn := map[string]int{}, map[GraphEdge]bool{}
 	for _, in := range w.Inputs {
 		g.Nodes = append(g.Nodes, GraphNode{ID: in.Name, Kind: "input"})
 	}
 	edge := func(from, to string) int {
 		from, _, _ = strings.Cut(from, ".")
-		if e := (GraphEdge{from, to}); !slices.Contains(g.Edges, e) {
-			g.Edges = append(g.Edges, e)
+		if e := (GraphEdge{from, to}); !drawn[e] {
+			g.Edges, drawn[e] = append(g.Edges, e), true
 		}
 		return level[from] + 1
 	}
@@ -48,9 +46,9 @@ func (w *Workflow) Graph() Graph {
 		for _, n := range s.needs {
 			most = max(most, edge(n.ID, s.ID))
 		}
-		for _, t := range s.tables {
-			if w.inputs[t] != nil {
-				most = max(most, edge(t, s.ID))
+		for _, name := range slices.Concat(s.tables, s.reads) {
+			if w.inputs[name] != nil {
+				most = max(most, edge(name, s.ID))
 			}
 		}
 		level[s.ID] = most
@@ -148,62 +146,6 @@ func (g Graph) Text() string {
 		}
 		b.WriteByte('\n')
 	}
-	return b.String()
-}
-
-// The sizes of the picture, in pixels.
-const (
-	boxWide, boxHigh = 200, 46
-	gapWide, gapHigh = 60, 18
-	margin           = 20
-)
-
-var boxColours = map[string]string{"input": "#dbeafe", "output": "#dcfce7", "message": "#dcfce7", StepTool: "#fef3c7", StepHTTP: "#fef3c7", StepAgent: "#fae8ff"}
-
-// SVG draws the graph as a picture: levels from left to right.
-func (g Graph) SVG() []byte {
-	at := map[string][2]int{}
-	rows := map[int]int{}
-	deep, high := 0, 0
-	for _, n := range g.Nodes {
-		at[n.ID] = [2]int{margin + n.Level*(boxWide+gapWide), margin + rows[n.Level]*(boxHigh+gapHigh)}
-		rows[n.Level]++
-		deep, high = max(deep, n.Level), max(high, rows[n.Level])
-	}
-	var b bytes.Buffer
-	width, height := 2*margin+(deep+1)*boxWide+deep*gapWide, 2*margin+high*(boxHigh+gapHigh)-gapHigh
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13">`+"\n", width, height, width, height)
-	fmt.Fprintf(&b, "<title>%s</title>\n", escaped(g.Name))
-	b.WriteString(`<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto"><path d="M0 0L8 4L0 8z" fill="#64748b"/></marker></defs>` + "\n")
-	for _, e := range g.Edges {
-		from, to := at[e.From], at[e.To]
-		x1, y1, x2, y2 := from[0]+boxWide, from[1]+boxHigh/2, to[0], to[1]+boxHigh/2
-		fmt.Fprintf(&b, `<path d="M%d %dC%d %d %d %d %d %d" fill="none" stroke="#64748b" marker-end="url(#tip)"/>`+"\n", x1, y1, x1+gapWide/2, y1, x2-gapWide/2, y2, x2, y2)
-	}
-	for _, n := range g.Nodes {
-		p := at[n.ID]
-		colour := boxColours[n.Kind]
-		if colour == "" {
-			colour = "#f1f5f9"
-		}
-		fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%d" height="%d" rx="6" fill="%s" stroke="#94a3b8"/>`+"\n", p[0], p[1], boxWide, boxHigh, colour)
-		fmt.Fprintf(&b, `<text x="%d" y="%d" font-weight="bold">%s</text>`+"\n", p[0]+10, p[1]+19, escaped(short(n.ID, 26)))
-		fmt.Fprintf(&b, `<text x="%d" y="%d" fill="#475569" font-size="11">%s</text>`+"\n", p[0]+10, p[1]+36, escaped(short(strings.TrimSpace(n.Kind+" "+n.Label), 32)))
-	}
-	b.WriteString("</svg>\n")
-	return b.Bytes()
-}
-
-func short(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
-}
-
-func escaped(s string) string {
-	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(s)) // a Builder takes everything
 	return b.String()
 }
 

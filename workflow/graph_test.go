@@ -36,3 +36,21 @@ func TestGraphOfMessage(t *testing.T) {
 		})
 	}
 }
+
+// TestGraphOfInputs has inputs lead to whatever uses them: in a query, as a table of a call, in
+// an expression.
+func TestGraphOfInputs(t *testing.T) {
+	g := parse(t, "inputs: [{name: s}, {name: u}]\nsteps:\n- {id: q, sql: 'SELECT 1 FROM S'}\n- {id: c, tool: flow, inputs: {t: s}}\n"+
+		"- {id: m, template: '{{ inputs.s.count }} {{ steps.c.text }}'}\noutputs: [{name: o, from: s, description: o}]\nmessage: m").Graph()
+	want := []workflow.GraphEdge{{From: "s", To: "q"}, {From: "s", To: "c"}, {From: "c", To: "m"}, {From: "s", To: "m"}, {From: "s", To: "output o"}, {From: "m", To: "message"}}
+	if diff := cmp.Diff(want, g.Edges); diff != "" {
+		t.Error(diff)
+	}
+	levels := map[string]int{}
+	for _, n := range g.Nodes {
+		levels[n.ID] = n.Level
+	}
+	if diff := cmp.Diff(map[string]int{"s": 0, "u": 0, "q": 1, "c": 1, "m": 2, "output o": 1, "message": 3}, levels); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -320,6 +320,9 @@ func (c *compiler) useInput(at string, u policy.Use) {
 	case len(u) > 2 && !slices.Contains(tableFields, u[2]):
 		c.bad(at, nearHint(u[2], tableFields)+"it has "+strings.Join(tableFields, ", "), "a table has no '%s'", u[2])
 	}
+	if c.at != nil && len(u) > 1 {
+		c.at.reads = append(c.at.reads, u[1])
+	}
 }
 
 func (c *compiler) useStep(at string, u policy.Use) {
