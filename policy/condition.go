@@ -139,7 +139,7 @@ func (c *Condition) String() string { return c.text }
 func (c *Condition) Holds(f *Facts) (bool, error) {
 	v, _, err := c.program.Eval(f.variables())
 	if err != nil {
-		return false, tenon.Errorf(tenon.CodeInvalid, "the condition '%s' cannot be decided: %w", c.text, err)
+		return false, tenon.Errorf(tenon.CodeInvalid, "the condition '%s' cannot be decided: %w", c.text, explained(err))
 	}
 	yes, ok := v.Value().(bool)
 	if !ok {

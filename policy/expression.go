@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"cel.dev/cel-go/cel"
@@ -83,7 +84,7 @@ func (e *Expression) Typed(vars map[string]any) (json.RawMessage, error) {
 func (e *Expression) value(vars map[string]any, typed bool) (json.RawMessage, error) {
 	v, _, err := e.program.Eval(vars)
 	if err != nil {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "'%s' has no value: %w", e.text, err)
+		return nil, tenon.Errorf(tenon.CodeInvalid, "'%s' has no value: %w", e.text, explained(err))
 	}
 	s, err := encodeValue(v, typed)
 	if err != nil {
@@ -95,11 +96,20 @@ func (e *Expression) value(vars map[string]any, typed bool) (json.RawMessage, er
 	return json.RawMessage(s), nil
 }
 
+// explained says more than the language does where values have other types than an
+// operation takes, which it finds when it has them.
+func explained(err error) error {
+	if err != nil && err.Error() == "no such overload" {
+		return errors.New("no such overload: a value is null, or of a type that the operation does not take; string(), int() and double() convert, and X == null tells")
+	}
+	return err
+}
+
 // Holds evaluates an expression that is true or false. The error has code invalid.
 func (e *Expression) Holds(vars map[string]any) (bool, error) {
 	v, _, err := e.program.Eval(vars)
 	if err != nil {
-		return false, tenon.Errorf(tenon.CodeInvalid, "'%s' cannot be decided: %w", e.text, err)
+		return false, tenon.Errorf(tenon.CodeInvalid, "'%s' cannot be decided: %w", e.text, explained(err))
 	}
 	yes, ok := v.Value().(bool)
 	if !ok {

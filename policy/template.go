@@ -250,7 +250,7 @@ func (t *Template) render(vars map[string]any, how Escape, secret func(name stri
 		case p.program != nil:
 			v, _, err := p.program.Eval(vars)
 			if err != nil {
-				return "", tenon.Errorf(tenon.CodeInvalid, "'%s' has no value: %w", p.source, err)
+				return "", tenon.Errorf(tenon.CodeInvalid, "'%s' has no value: %w", p.source, explained(err))
 			}
 			if text, err = p.put(v, how); err != nil {
 				return "", tenon.Errorf(tenon.CodeInvalid, "'%s' cannot be written: %w", p.source, err)

@@ -266,6 +266,9 @@ func TestRuns(t *testing.T) {
 		{name: "denied is not repeated", body: "steps:\n- {id: a, tool: nono, retry: 3}", want: "step 'a': the call was denied by policy: not here", tries: map[string]int{}},
 		{name: "no value", body: "parameters: {o: {type: object, description: o}}\nsteps:\n- {id: a, template: '{{ params.o.x }}'}", params: `{"o":{}}`, want: "step 'a': template: 'params.o.x' has no value: no such key: x"},
 		{name: "structured", body: "steps:\n- {id: a, tool: json}\n- {id: m, template: '{{ steps.a.value.n }}'}\nmessage: m", call: structured, want: "9007199254740993"},
+		{name: "structured null", body: "steps:\n- {id: a, tool: json}\n- {id: m, template: '{{ steps.a.value.n }}'}\nmessage: m", call: structuredNull, want: "7"},
+		{name: "null in a sum", body: "steps:\n- {id: a, tool: json}\n- {id: m, template: '{{ steps.a.value.none + 1 }}'}", call: structuredNull,
+			want: "step 'm': template: 'steps.a.value.none + 1' has no value: no such overload: a value is null, or of a type that the operation does not take; string(), int() and double() convert, and X == null tells"},
 		{name: "table", body: "steps:\n- {id: t, table: {rows: [{a: x}]}}\n- {id: m, template: '{{ steps.t.rows[1].n }} of {{ steps.t.count }}, {{ steps.t.columns.n }}'}\nmessage: m", want: "9007199254740993 of 2, integer"},
 		{name: "first cell", body: "steps:\n- {id: t, table: {rows: [{a: x}]}}\nmessage: t", want: "x"},
 		{name: "sql", body: "steps:\n- {id: t, table: {csv: a.csv}}\n- {id: q, sql: 'select * from t -- steps', params: {x: '1'}}\noutputs: [{name: o, from: q, description: o, columns: {n: integer}}]\nmessage: q", want: "x"},
@@ -329,6 +332,12 @@ func lost(string, json.RawMessage, int) []tenon.Event {
 
 func structured(string, json.RawMessage, int) []tenon.Event {
 	return []tenon.Event{{Kind: agent.EventResult, Data: data(agent.Outcome{Result: &tenon.Result{Structured: json.RawMessage(`{"n":9007199254740993}`)}})}}
+}
+
+// structuredNull is what a server gives that writes null for what is not there.
+func structuredNull(string, json.RawMessage, int) []tenon.Event {
+	return []tenon.Event{{Kind: agent.EventResult, Data: data(agent.Outcome{Result: &tenon.Result{
+		Content: []tenon.Content{tenon.Text(`{"n":7,"none":null}`)}, Structured: json.RawMessage("null")}})}}
 }
 
 // TestRetryDelay doubles the pause.

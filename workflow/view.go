@@ -57,7 +57,7 @@ func (o *outcome) view(s *step) map[string]any {
 			v[k] = e
 		}
 		v["text"] = firstCell(o.table, o.rows)
-	case len(o.value) > 0:
+	case len(o.value) > 0 && string(o.value) != "null": // which some servers write for nothing
 		v["value"] = decoded(o.value)
 	case o.err == nil && !o.skipped:
 		v["value"] = valueOf(o.text)
