@@ -79,7 +79,11 @@ func (s *State) overtime() bool {
 }
 
 func (s *State) timeError() *tenon.Error {
-	return tenon.Errorf(tenon.CodeLimit, "the run's time of %s is up; raise limits.run_timeout", s.spec.Timeout)
+	whose := ""
+	if s.spec.Depth > 0 { // of what called it, it has the rest
+		whose = ", or the time of what called it, such as the timeout of a workflow's step"
+	}
+	return tenon.Errorf(tenon.CodeLimit, "the run's time of %s is up; raise limits.run_timeout%s", s.spec.Timeout.Round(time.Millisecond), whose)
 }
 
 // atLimit names what is to be done at a limit.

@@ -18,13 +18,17 @@ func TestTimeIsUpDuringAModelCall(t *testing.T) {
 		took  time.Duration
 		stop  tenon.StopReason
 		state tenon.RunState
+		depth int
+		says  string
 	}{
-		{"fails", agent.OnLimitFail, 2 * time.Second, tenon.LimitTime, tenon.RunFailed},
-		{"a last answer", agent.OnLimitFinal, 2 * time.Second, tenon.LimitTime, tenon.RunCompleted},
-		{"the model's own timeout", agent.OnLimitFail, time.Millisecond, tenon.StopError, tenon.RunFailed},
+		{"fails", agent.OnLimitFail, 2 * time.Second, tenon.LimitTime, tenon.RunFailed, 0, "the run's time of 1s is up; raise limits.run_timeout"},
+		{"of a called run", agent.OnLimitFail, 2 * time.Second, tenon.LimitTime, tenon.RunFailed, 1,
+			"the run's time of 1s is up; raise limits.run_timeout, or the time of what called it, such as the timeout of a workflow's step"},
+		{"a last answer", agent.OnLimitFinal, 2 * time.Second, tenon.LimitTime, tenon.RunCompleted, 0, ""},
+		{"the model's own timeout", agent.OnLimitFail, time.Millisecond, tenon.StopError, tenon.RunFailed, 0, "the deadline passed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			core := agent.New(agent.Spec{Question: "q", Model: "m", Timeout: time.Second, OnLimit: c.limit}, nil)
+			core := agent.New(agent.Spec{Question: "q", Model: "m", Timeout: time.Second + 100, OnLimit: c.limit, Depth: c.depth}, nil)
 			now, seq := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), uint64(0)
 			apply := func(e tenon.Event) {
 				t.Helper()
@@ -54,6 +58,9 @@ func TestTimeIsUpDuringAModelCall(t *testing.T) {
 			var done tenon.DoneData
 			if err := json.Unmarshal(next[0].Data, &done); err != nil {
 				t.Fatal(err)
+			}
+			if c.says != "" && (done.Error == nil || done.Error.Message != c.says) {
+				t.Errorf("%v, want %s", done.Error, c.says)
 			}
 			if done.Stop != c.stop || done.State != c.state {
 				t.Errorf("%s (%s), want %s (%s)", done.State, done.Stop, c.state, c.stop)
