@@ -30,7 +30,51 @@ func ValidateWorkflow(path string) (*workflow.Workflow, *workflow.Pack, error) {
 			}
 		}
 	}
+	if err := k.promises(); err != nil {
+		return nil, nil, err
+	}
 	return r.w, r.pack, r.doc.Err()
+}
+
+// promises holds the columns that outputs promise to what is known of their tables.
+func (k *queries) promises() error {
+	for i, out := range k.w.Outputs {
+		t, err := k.table(out.From)
+		if err != nil {
+			return err
+		}
+		if t.Open || k.hasMore(out.From) {
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(out.Columns)) {
+			if slices.Contains(t.Columns, name) {
+				continue
+			}
+			hint := "its columns: " + strings.Join(t.Columns, ", ")
+			if near := tenon.Nearest(name, t.Columns); near != "" {
+				hint = "did you mean '" + near + "'? " + hint
+			}
+			k.doc.Add(fmt.Sprintf("outputs[%d].columns.%s", i, name), fmt.Sprintf("step '%s' gives no column '%s'", out.From, tenon.Visible(name)), hint)
+		}
+	}
+	return nil
+}
+
+// hasMore reports whether a table can have columns beside those that are known: an input may
+// have more than it must, and a query takes them along by a *.
+func (k *queries) hasMore(name string) bool {
+	for i, s := range k.w.Steps {
+		if s.ID != name {
+			continue
+		}
+		for _, from := range k.w.QueryTables(i) {
+			if strings.Contains(s.SQL, "*") && k.hasMore(from) {
+				return true
+			}
+		}
+		return false
+	}
+	return true
 }
 
 // queries checks the queries of a workflow.
