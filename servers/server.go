@@ -200,6 +200,11 @@ func (s *Server) List(ctx context.Context) (tools []tenon.Tool, err error) {
 	return tools, err
 }
 
+// Connect connects if need be, also where tools are not asked for.
+func (s *Server) Connect(ctx context.Context) error {
+	return s.use(ctx, fmt.Sprintf("the connection to server '%s'", s.name), func(*link) error { return nil })
+}
+
 // Now returns the tools as the server has them now, connecting if need be: those of
 // [Server.List], but of a server that is started for each call those of its last
 // listing, and none where tools are not asked for.

@@ -287,6 +287,9 @@ func (d *doctor) server(ctx context.Context, h *host.Host, name string) check {
 		}
 	}
 	tools, err := h.Servers()[name].List(ctx)
+	if err == nil && !cfg.LoadsTools() {
+		err = h.Servers()[name].Connect(ctx)
+	}
 	st := h.Servers()[name].Status()
 	c.Phases = append(c.Phases, st.Phases...)
 	if err != nil {
@@ -295,7 +298,11 @@ func (d *doctor) server(ctx context.Context, h *host.Host, name string) check {
 		}
 		return c.failed(err, serverRemedy(name, cfg, tenon.ErrorCode(err)))
 	}
-	c.Text = fmt.Sprintf("%s over %s, protocol %s, %s", cmp.Or(st.Server, "it does not say its name"), serverInfo{Status: st}.over(), st.Protocol, plural(len(tools), "tool"))
+	has := plural(len(tools), "tool")
+	if !cfg.LoadsTools() {
+		has = "its tools are those that the configuration names"
+	}
+	c.Text = fmt.Sprintf("%s over %s, protocol %s, %s", cmp.Or(st.Server, "it does not say its name"), serverInfo{Status: st}.over(), st.Protocol, has)
 	if st.Deprecated {
 		c.Status, c.Remedy = checkWarn, "the protocol advises against HTTP+SSE; see whether the server has an address for transport http"
 	}
