@@ -81,7 +81,7 @@ func (s *Source) shapeSome(offered []tenon.Tool, byRemote map[string]string) bat
 			it.tool = tenon.Tool{} // the room of the next one, or of none
 			continue
 		}
-		it.src, it.fixed = s, c.entry != ""
+		it.src, it.fixed = s, c.entry != "" && !s.Entries[c.entry].Loose
 		b.items = append(b.items, it)
 	}
 	return b

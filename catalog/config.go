@@ -70,6 +70,10 @@ type Tool struct {
 	ProviderOptions map[string]json.RawMessage `yaml:"provider_options" default:"{}"`
 	// Rules for this tool; stands above all other blocks.
 	Policy policy.Block `yaml:"policy"`
+
+	// Loose says that the entry came with a table: its key is the name that the tool wants,
+	// as a server's tools want theirs; see [Naming.OnCollision].
+	Loose bool `yaml:"-"`
 }
 
 // The servers of tools that no MCP server has, in rules and records. No server of a

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -60,7 +61,7 @@ func (k *checker) has(path string) bool {
 	return n != nil && !n.src.profile
 }
 
-func (k *checker) run() {
+func (k *checker) run(ctx context.Context) {
 	if k.has("version") && k.c.Version != 1 && !k.failedUnder("version") {
 		k.bad("version", "", "this tenon reads version 1, not %d", k.c.Version)
 	}
@@ -89,6 +90,7 @@ func (k *checker) run() {
 		k.server("servers."+name, name, k.c.Servers[name])
 	}
 	k.registry(k.c.Registry)
+	k.toolTables(ctx)
 	k.tools()
 	k.policies()
 	for _, name := range k.order["models"] {
@@ -272,11 +274,7 @@ func (k *checker) address(p, transport string, s servers.Config, hasURL bool) {
 	case u.Scheme != scheme && u.Scheme != scheme+"s":
 		k.bad(at, "", "'url' must begin with %ss:// or %s:// for %s transport", scheme, scheme, transport)
 	case u.Scheme == scheme && !local(u.Hostname()):
-		message := fmt.Sprintf("'url' must use %ss:// (or %s:// for localhost)", scheme, scheme)
-		if credential {
-			message += ": a credential would go over it unencrypted"
-		}
-		k.graded(k.c.Policy.URLs.RequireHTTPS, at, "", "%s", message)
+		k.graded(k.c.Policy.URLs.RequireHTTPS, at, "", "%s", unencrypted(scheme, credential))
 	}
 	k.public(at, u)
 	if issuer, err := url.Parse(s.Auth.Issuer); err == nil {
@@ -334,9 +332,8 @@ func (k *checker) graded(grade, path, hint, format string, args ...any) {
 
 // command checks that a program may be started.
 func (k *checker) command(path string, command []string) {
-	allow := k.c.Policy.Commands.Allow
-	if len(allow) > 0 && len(command) > 0 && !slices.Contains(allow, command[0]) {
-		k.bad(path, "policy.commands.allow names them ("+k.c.Origin("policy.commands.allow")+")", "Invalid command '%s'. Supported commands: %s", command[0], strings.Join(allow, ", "))
+	if why := k.c.forbidden(command); why != "" {
+		k.bad(path, "policy.commands.allow names them ("+k.c.Origin("policy.commands.allow")+")", "%s", why)
 	}
 }
 

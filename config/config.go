@@ -38,6 +38,8 @@ type Config struct {
 	Servers map[string]servers.Config `yaml:"servers"`
 	// What is said about single tools; the key is the name that the model sees.
 	Tools map[string]catalog.Tool `yaml:"tools"`
+	// Tables of tools, whose rows become tools of this configuration, beside those that `tools` names, and their addresses servers: as `tenon run --table` takes them.
+	ToolTables []ToolTable `yaml:"tool_tables"`
 	// From when on a model looks for tools instead of being told of all of them.
 	ToolSearch catalog.Search `yaml:"tool_search"`
 	// Language models. The first one is the default.
@@ -83,6 +85,11 @@ type Config struct {
 	order   map[string][]string
 	secrets map[string]SecretSource
 	added   map[string]bool              // paths of servers and tools that no file says
+	tabled  bool                         // the tables of ToolTables are read, or are not to be
+	rows    map[string]*node             // paths of servers and tools that those brought → where the file names the table
+	tables  map[string]string            // server → the table that names it
+	taken   []takenTable                 // of ToolTables
+	flows   map[string]TableWorkflow     // of tables, by the names of the tools
 	late    map[string]*node             // path → a text with secrets in it
 	ring    Ring                         // nil: that of the system
 	given   *given                       // what was asked for
@@ -211,6 +218,9 @@ func (c *Config) Origin(path string) string {
 		}
 		return fmt.Sprintf("%s:%d", n.src.label, n.line)
 	}
+	if n := c.rowNode(path); n != nil {
+		return fmt.Sprintf("%s:%d", n.src.label, n.line)
+	}
 	if i := strings.LastIndex(path, ".limits."); i > 0 && strings.HasPrefix(path, "agents.") {
 		return c.Origin(path[i+1:]) // an agent's limits stand above the global ones
 	}
@@ -221,8 +231,16 @@ func (c *Config) Origin(path string) string {
 // own file and depends on nothing else: no variable is expanded in it, which
 // another file's .env could set.
 func (c *Config) FromUser(path string) bool {
-	n := c.nodes[path]
+	n := c.node(path)
 	return n != nil && n.src.user && len(c.Variables(path)) == 0
+}
+
+// node is where an entry is said: in a file, or by the table that a file names.
+func (c *Config) node(path string) *node {
+	if n := c.nodes[path]; n != nil {
+		return n
+	}
+	return c.rows[path]
 }
 
 // Server returns a server's entry ready to start: its secret is resolved, and

@@ -118,7 +118,7 @@ func PlanEdit(ctx context.Context, o Options, e Edits) (*Plan, error) {
 		}
 		files = append(files, file{src: &source{label: o.label(u), path: u, dir: filepath.Dir(u), order: 1, user: true}, data: below})
 	}
-	if p.Config, err = build(o, files); err != nil {
+	if p.Config, err = build(ctx, o, files); err != nil {
 		return nil, fmt.Errorf("%s is not changed, because it would not be valid:\n%w", p.File, err)
 	}
 	if err := ctx.Err(); err != nil {

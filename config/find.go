@@ -19,6 +19,9 @@ type Options struct {
 	Dir    string    // working folder; "": the process's
 	Home   string    // home folder; "": the user's
 	NoUser bool      // leave the user's own file and .env out
+	// NoTables leaves the tables of tool_tables unread, for what is to look at one that is
+	// broken, or make another one of it.
+	NoTables bool
 	// LookupEnv replaces os.LookupEnv.
 	LookupEnv func(name string) (string, bool)
 	// Keyring replaces the system's, where secrets with `keyring` and `prompt` are.

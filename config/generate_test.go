@@ -198,15 +198,9 @@ func (g *generator) value(t reflect.Type, p place, f field, doc string) map[stri
 	switch {
 	case t == secretType || t == durationType || t == rawType:
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct:
-		s["items"] = g.object(t.Elem(), place{p.path + "[]", p.pattern + "[]"})
+		s["items"] = g.orShort(t.Elem(), g.object(t.Elem(), place{p.path + "[]", p.pattern + "[]"}))
 	case t.Kind() == reflect.Struct:
-		object := g.object(t, p)
-		if known := fields(t); slices.ContainsFunc(known, func(f field) bool { return f.short }) {
-			f := known[slices.IndexFunc(known, func(f field) bool { return f.short })]
-			short, _ := g.kind(f.typ, f)
-			object = map[string]any{"anyOf": []any{short, object}}
-		}
-		for k, v := range object {
+		for k, v := range g.orShort(t, g.object(t, p)) {
 			s[k] = v
 		}
 	case t.Kind() == reflect.Map && t.Elem().Kind() == reflect.Struct:
@@ -214,6 +208,17 @@ func (g *generator) value(t reflect.Type, p place, f field, doc string) map[stri
 		s["propertyNames"] = map[string]any{"pattern": "^[A-Za-z0-9_.-]{1,64}$"}
 	}
 	return s
+}
+
+// orShort is the schema of a struct that a scalar can stand for.
+func (g *generator) orShort(t reflect.Type, object map[string]any) map[string]any {
+	known := fields(t)
+	at := slices.IndexFunc(known, func(f field) bool { return f.short })
+	if at < 0 {
+		return object
+	}
+	short, _ := g.kind(known[at].typ, known[at])
+	return map[string]any{"anyOf": []any{short, object}}
 }
 
 // kind returns the schema of a type and its name for the page.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -86,7 +87,7 @@ func (c *conversion) validate() {
 		keyed: map[string]*node{}, order: map[string][]string{}, secrets: map[string]SecretSource{}, late: map[string]*node{}, apart: true}
 	cfg := &Config{vars: d.vars, nodes: d.nodes, order: d.order, secrets: d.secrets, envs: map[string]map[string]string{}}
 	d.decode(root, place{}, reflect.ValueOf(cfg).Elem(), field{})
-	(&checker{decoder: d, c: cfg, root: root}).run()
+	(&checker{decoder: d, c: cfg, root: root}).run(context.Background()) // apart: no file is read
 	c.errs = append(c.errs, s.errs...)
 	for p, n := range d.late { // the file that it is written into may have them
 		for _, m := range secretVariable.FindAllStringSubmatch(n.val, -1) {

@@ -36,6 +36,7 @@ var isPath = map[string]bool{
 	"agents.NAME.prompt": true, "prices": true, "store.path": true, "secrets.NAME.file": true, "models.NAME.api_key.file": true, "servers.NAME.auth.secret.file": true,
 	"serve.auth.secret.file": true, "serve.auth.tokens.NAME.file": true, "registry.secret.file": true, "servers.NAME.principals.NAME.auth.secret.file": true,
 	"servers.NAME.auth.client_secret.file": true, "servers.NAME.auth.private_key.file": true, "servers.NAME.auth.assertion.file": true, "servers.NAME.roots[]": true, "tools.NAME.path": true, "agents.NAME.data_inputs[]": true,
+	"tool_tables[].path": true,
 }
 
 // words holds the values of paths that are no files.
@@ -52,7 +53,6 @@ var bounds = map[string][2]float64{
 // come with later versions. They are errors, like unknown ones, because a key
 // that does nothing would be a broken promise.
 var laterKeys = map[string][]string{
-	"config.Config": {"tool_tables"},
 	"agent.Config":  {"history"},
 	"config.Engine": {"address", "namespace"},
 	"config.Store":  {"dsn"},
@@ -60,10 +60,9 @@ var laterKeys = map[string][]string{
 
 // insteadOf says what does for a later key.
 var insteadOf = map[string]string{
-	"tool_tables": "tenon config import TABLE --from knime --write makes entries of a table's rows, and run --table and tools call --table take it as it is",
-	"dsn":         "a run is kept in an SQLite file: path",
-	"address":     "the engine local has none",
-	"namespace":   "the engine local has none",
+	"dsn":       "a run is kept in an SQLite file: path",
+	"address":   "the engine local has none",
+	"namespace": "the engine local has none",
 }
 
 // unknown reports a key that no field has.

@@ -52,7 +52,7 @@ func Load(ctx context.Context, o Options) (*Config, error) {
 		}
 		files = append(files, f)
 	}
-	c, err := build(o, files)
+	c, err := build(ctx, o, files)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func Parse(name string, data []byte, o Options) (*Config, error) {
 		return nil, err
 	}
 	o.NoUser = true
-	return build(o, []file{{src: &source{label: name, dir: o.Dir}, data: data}})
+	return build(context.Background(), o, []file{{src: &source{label: name, dir: o.Dir}, data: data}})
 }
 
 type file struct {
@@ -79,7 +79,7 @@ type file struct {
 }
 
 // build makes the configuration of the files, the topmost first.
-func build(o Options, files []file) (*Config, error) {
+func build(ctx context.Context, o Options, files []file) (*Config, error) {
 	s := &sink{}
 	vars := &variables{lookup: o.LookupEnv, home: o.Home}
 	var tree *node
@@ -112,11 +112,11 @@ func build(o Options, files []file) (*Config, error) {
 	vars.lax = setting(tree, "policy", "env_unresolved") == "empty"
 	d := &decoder{sink: s, vars: vars, nodes: map[string]*node{}, keyed: map[string]*node{}, order: map[string][]string{},
 		secrets: map[string]SecretSource{}, late: map[string]*node{}}
-	c := &Config{tree: tree, read: read, vars: vars, nodes: d.nodes, order: d.order, secrets: d.secrets, late: d.late, ring: o.Keyring, given: &given{}, envs: map[string]map[string]string{}}
+	c := &Config{tree: tree, read: read, vars: vars, nodes: d.nodes, order: d.order, secrets: d.secrets, late: d.late, ring: o.Keyring, tabled: o.NoTables, given: &given{}, envs: map[string]map[string]string{}}
 	d.decode(tree, place{}, reflect.ValueOf(c).Elem(), field{})
 	top := files[0].src
 	c.File, c.Path, c.Dir = top.label, top.path, top.dir
-	(&checker{decoder: d, c: c, root: tree}).run()
+	(&checker{decoder: d, c: c, root: tree}).run(ctx)
 	if len(s.errs) > 0 {
 		return nil, Errors(sorted(s.errs))
 	}
@@ -169,7 +169,7 @@ func (c *Config) fill() {
 		s = s.WithDefaults()
 		s.Title = cmp.Or(s.Title, name)
 		if s.Cwd == "" {
-			s.Cwd = c.nodes["servers."+name].src.dir
+			s.Cwd = c.node("servers." + name).src.dir
 		}
 		c.Servers[name] = s
 	}

@@ -121,7 +121,7 @@ func (k *checker) tool(p, name string, t catalog.Tool) {
 	switch said := k.has(p+".schema") || len(t.Arguments) > 0; {
 	case k.has(p+".arguments_mode") && !said:
 		k.bad(p+".arguments_mode", "", "has no effect without 'arguments' or 'schema'")
-	case !said && t.Server != "" && !k.c.Servers[t.Server].LoadsTools():
+	case !said && len(t.Schema) == 0 && t.Server != "" && !k.c.Servers[t.Server].LoadsTools():
 		k.note(p, "write arguments, or load_tools: true", "the server's tools are not discovered and no arguments are given: the tool takes any")
 	}
 	var seen []string

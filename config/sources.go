@@ -159,7 +159,7 @@ func (c *Config) Variables(path string) []string {
 
 // Files returns the paths of the files that the configuration was read from, whether
 // or not they are all there: the file itself, the user's own, .env beside both, what
-// env_file, instructions and prompts name. Empty where it came from stdin alone.
+// env_file, instructions, prompts and tool_tables name. Empty where it came from stdin alone.
 func (c *Config) Files() []string {
 	list := slices.Clone(c.read)
 	for _, s := range c.Servers {
@@ -170,6 +170,9 @@ func (c *Config) Files() []string {
 		if filepath.IsAbs(a.Prompt) {
 			list = append(list, a.Prompt)
 		}
+	}
+	for _, t := range c.ToolTables {
+		list = append(list, t.Path)
 	}
 	list = append(list, c.Prices)
 	slices.Sort(list)

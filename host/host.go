@@ -168,7 +168,7 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 	if err := cfg.place(); err != nil {
 		return nil, err
 	}
-	h, err := prepare(cfg, nil)
+	h, err := prepare(ctx, cfg, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 
 // prepare makes a host that has no store yet. Before, if there is one, is the host that it
 // follows.
-func prepare(cfg Config, before *Host) (*Host, error) {
+func prepare(ctx context.Context, cfg Config, before *Host) (*Host, error) {
 	h := &Host{cfg: cfg, config: cfg.Config, log: cfg.Logger,
 		servers: map[string]*servers.Server{}, toolsets: map[string]tenon.Toolset{},
 		snapshots: map[string]*catalog.Snapshot{}, stored: map[string]struct{}{}, identities: map[string]string{}, fleet: new(fleet)}
@@ -198,6 +198,10 @@ func prepare(cfg Config, before *Host) (*Host, error) {
 	h.redactor, h.brought = &h.fleet.redactor, &h.fleet.brought
 	if h.config == nil {
 		h.config = &config.Config{}
+	}
+	var err error
+	if h.config, err = h.config.WithTables(ctx); err != nil {
+		return nil, err
 	}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)

@@ -1,6 +1,8 @@
 package host
 
 import (
+	"context"
+
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
 )
@@ -18,7 +20,7 @@ func (h *Host) Reopen(c *config.Config) (*Host, error) {
 	if before, after := h.cfg.storeAt(), cfg.storeAt(); before != after {
 		return nil, tenon.Errorf(tenon.CodeConfig, "the store would lie at %s and not at %s any more; for that start tenon anew", after, before)
 	}
-	next, err := prepare(cfg, h)
+	next, err := prepare(context.Background(), cfg, h)
 	if err != nil {
 		return nil, err
 	}

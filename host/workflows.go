@@ -93,6 +93,9 @@ func (h *Host) openWorkflows() error {
 		}
 		h.flows.tools[name] = newFlow(Workflow{Workflow: w, Pack: pack})
 	}
+	for name, w := range h.config.TableWorkflows() {
+		h.flows.tools[name] = newFlow(Workflow{Workflow: w.Workflow, Pack: w.Pack, Description: w.Description, Foreign: true})
+	}
 	for name, w := range h.cfg.Workflows {
 		if err := w.check(); err != nil {
 			return err

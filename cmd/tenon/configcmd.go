@@ -44,11 +44,20 @@ func newConfigValidate(a *app) *cobra.Command {
 				}
 			}
 			return a.did(map[string]any{"file": cfg.File, "valid": true, "warnings": append(config.Errors{}, cfg.Warnings...)},
-				"%s is valid: %s, %s, %s", cfg.File, plural(len(cfg.Servers), "server"), plural(len(cfg.Models), "model"), plural(len(cfg.Agents), "agent"))
+				"%s is valid: %s", cfg.File, sizes(cfg))
 		},
 	}
 	cmd.Flags().BoolVar(&connect, "connect", false, "connect to the servers, too")
 	return cmd
+}
+
+// sizes says how much a configuration has.
+func sizes(cfg *config.Config) string {
+	text := plural(len(cfg.Servers), "server") + ", " + plural(len(cfg.Models), "model") + ", " + plural(len(cfg.Agents), "agent")
+	if n := len(cfg.ToolTables); n > 0 {
+		text += ", " + plural(n, "tool table")
+	}
+	return text
 }
 
 func (a *app) tryServers(cmd *cobra.Command, cfg *config.Config) (err error) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,7 +34,17 @@ func shellLine(command []string) string {
 // consent asks about what was not agreed to before. Errors: denied, waiting
 // where there is nobody to ask.
 func (a *app) consent(ctx context.Context, cfg *config.Config) error {
-	return a.consentTo(ctx, cfg, func(w wish) bool { return !strings.HasPrefix(w.path, "registry") })
+	if err := a.consentTo(ctx, cfg, func(w wish) bool { return !strings.HasPrefix(w.path, "registry") }); err != nil {
+		return err
+	}
+	// A table is data, whoever names it: its commands are asked about in any case.
+	commands := cfg.TableCommands()
+	for _, server := range slices.Sorted(maps.Keys(commands)) {
+		if err := a.agreeCommand(ctx, cfg.TableOf(server), commands[server], false); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // consentToModels is consent to what reaches models, and gets their keys, and to where

@@ -152,7 +152,7 @@ func (d *doctor) configuration(ctx context.Context) (*config.Config, bool) {
 		return nil, false
 	}
 	c.Name = cfg.File
-	c.Text = fmt.Sprintf("%s, %s, %s", plural(len(cfg.Servers), "server"), plural(len(cfg.Models), "model"), plural(len(cfg.Agents), "agent"))
+	c.Text = sizes(cfg)
 	d.add(c)
 	for _, w := range cfg.Warnings {
 		d.add(check{Area: "config", Name: cfg.File, Status: checkWarn, Text: w.Error()})

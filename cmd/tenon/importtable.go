@@ -42,9 +42,8 @@ func (a *app) importTable(ctx context.Context, file string, write bool) (src con
 	if err != nil {
 		return src, nil, err
 	}
-	m := &madeOfTable{tableTools: tableTools{names: map[string]bool{}, remotes: map[string][]string{}}, Servers: map[string]map[string]any{}, Tools: map[string]map[string]any{},
+	m := &madeOfTable{from: r, remotes: map[string][]string{}, Servers: map[string]map[string]any{}, Tools: map[string]map[string]any{},
 		Secrets: map[string]map[string]string{}, known: map[string]string{}, write: write}
-	m.from = r
 	for row, err := range r.Tools(ctx, c) {
 		if err != nil {
 			return src, nil, err
@@ -69,7 +68,9 @@ func (a *app) importTable(ctx context.Context, file string, write bool) (src con
 
 // madeOfTable is what a tool table comes to.
 type madeOfTable struct {
-	tableTools
+	from    *table.Reader
+	names   config.ToolNames
+	remotes map[string][]string          // server → its tools that the table has
 	Servers map[string]map[string]any    `json:"servers,omitempty"`
 	Tools   map[string]map[string]any    `json:"tools,omitempty"`
 	Secrets map[string]map[string]string `json:"secrets,omitempty"`
@@ -96,7 +97,7 @@ func (m *madeOfTable) addWorkflow(t *table.Tool) (left string) {
 	if err == nil {
 		var zip []byte
 		if zip, err = w.Pack.Zip(); err == nil {
-			name := m.name(t.Name)
+			name := m.names.Make(t.Name)
 			path := "workflows/" + name + ".zip"
 			m.packs = append(m.packs, importedPack{path, zip})
 			m.Tools[name] = map[string]any{"kind": tenon.KindWorkflow, "path": path}
@@ -142,7 +143,7 @@ func (m *madeOfTable) add(row table.ToolRow) (left string, err error) {
 		if left := missing(t, address); left != "" {
 			return left, nil
 		}
-		m.Tools[m.name(t.Name)] = writtenEntry(t, address, schema)
+		m.Tools[m.names.Make(t.Name)] = config.RowEntry(t, address, schema)
 		return "", nil
 	}
 	if address.Server != "" {
@@ -154,7 +155,7 @@ func (m *madeOfTable) add(row table.ToolRow) (left string, err error) {
 	}
 	m.remotes[server] = append(m.remotes[server], t.Remote)
 	tool := map[string]any{"server": server, "description": t.Description, "schema": json.RawMessage(schema)}
-	name := m.name(t.Name)
+	name := m.names.Make(t.Name)
 	if name != t.Remote {
 		tool["remote_name"] = t.Remote
 	}
@@ -182,7 +183,7 @@ func (m *madeOfTable) server(t *table.Tool, address table.Address) string {
 	entry, base := map[string]any{"load_tools": false}, ""
 	if address.Command != nil {
 		entry["command"], entry["args"] = address.Command[0], address.Command[1:]
-		base = serverName(address.Command)
+		base = config.CommandName(address.Command)
 	} else {
 		entry["url"] = address.URL
 		if strings.HasPrefix(address.URL, "http") {
@@ -192,7 +193,7 @@ func (m *madeOfTable) server(t *table.Tool, address table.Address) string {
 			base = u.Hostname()
 		}
 	}
-	base = plainName(base)
+	base = config.EntryName(base)
 	name := base
 	for n := 2; m.Servers[name] != nil; n++ {
 		name = base + "_" + strconv.Itoa(n)
@@ -210,7 +211,7 @@ func (m *madeOfTable) secret(credential string) string {
 	if m.variables == nil {
 		m.variables = map[string]string{}
 	}
-	base := plainName(credential)
+	base := config.EntryName(credential)
 	for n, name := 2, base; ; n++ {
 		variable := strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 		if other, taken := m.variables[variable]; !taken || other == credential {
@@ -219,18 +220,4 @@ func (m *madeOfTable) secret(credential string) string {
 		}
 		name = base + "_" + strconv.Itoa(n)
 	}
-}
-
-// plainName makes a name that an entry can have.
-func plainName(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
-			return r
-		}
-		return '-'
-	}, s)
-	if s = strings.Trim(s, "-"); s == "" {
-		return "server"
-	}
-	return s
 }

@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
-	"path"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -159,7 +157,12 @@ func (a *app) load(ctx context.Context, own *adhoc) (*config.Config, error) {
 	if own.given() {
 		return own.config()
 	}
-	cfg, err := config.Load(ctx, a.configOptions())
+	return a.loadWith(ctx, a.configOptions())
+}
+
+// loadWith is load for some options.
+func (a *app) loadWith(ctx context.Context, o config.Options) (*config.Config, error) {
+	cfg, err := config.Load(ctx, o)
 	if tenon.ErrorCode(err) == tenon.CodeNotFound && a.config == "" {
 		return &config.Config{}, nil
 	}
@@ -316,38 +319,12 @@ func (s *adhoc) config() (*config.Config, error) {
 			c.Headers[strings.TrimSpace(k)] = strings.TrimSpace(v)
 		}
 	} else {
-		name = serverName(s.command)
+		name = config.CommandName(s.command)
 		c.Command, c.Args = s.command[0], s.command[1:]
 	}
 	s.name = name
 	// Whoever names a command or an address means what it is now.
 	return &config.Config{Servers: map[string]servers.Config{name: c.WithDefaults()}, Policy: policy.Config{Pins: policy.PinsOff}}, nil
-}
-
-// runners start a program that they find by its name; the server is called after
-// that program.
-var runners = map[string]bool{"npx": true, "uvx": true, "bunx": true, "pipx": true, "node": true, "python": true, "python3": true, "deno": true}
-
-func serverName(command []string) string {
-	name := base(command[0])
-	if !runners[name] {
-		return name
-	}
-	for _, arg := range command[1:] {
-		if arg != "" && arg[0] != '-' && arg != "run" {
-			return base(arg)
-		}
-	}
-	return name
-}
-
-// base is the last part of a path or package name, without version or extension.
-func base(s string) string {
-	name := path.Base(filepath.ToSlash(s))
-	if i := strings.LastIndexByte(name, '@'); i > 0 {
-		name = name[:i]
-	}
-	return strings.TrimPrefix(strings.TrimSuffix(name, path.Ext(name)), "server-")
 }
 
 // connectError lets the message about the command line's own server stand alone,

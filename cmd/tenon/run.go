@@ -85,7 +85,7 @@ func (a *app) asked(ctx context.Context, q *asking, text string) (opening, error
 		return o, err
 	}
 	o.loaded = cfg
-	o.workflows, o.hidden, err = q.table.apply(ctx, a, cfg)
+	o.hidden, err = q.table.apply(ctx, a, cfg)
 	return o, err
 }
 

@@ -40,8 +40,13 @@ func (a *app) legacyRead(cfg *config.Config) table.Options {
 }
 
 // tablesConfig loads the configuration for its block tables; without one the
-// defaults hold.
-func (a *app) tablesConfig(ctx context.Context) (*config.Config, error) { return a.load(ctx, nil) }
+// defaults hold. The tables that it names may be those that are looked at because
+// something is wrong with them.
+func (a *app) tablesConfig(ctx context.Context) (*config.Config, error) {
+	o := a.configOptions()
+	o.NoTables = true
+	return a.loadWith(ctx, o)
+}
 
 // tableOut is the flags of verbs that write a table.
 type tableOut struct {

@@ -14,6 +14,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/table"
 )
 
 // writer is a toolset with one tool that changes things; it keeps what it was
@@ -194,6 +195,80 @@ func TestConsent(t *testing.T) {
 	if err := ask(""); err != nil {
 		t.Errorf("the first consent is lost: %v", err)
 	}
+}
+
+// TestConsentToTables asks about what the tables of a configuration bring that was found,
+// and again about another version of one; about a command in any case.
+func TestConsentToTables(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	t.Setenv("HOME", dir)
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "none"))
+	if err := os.WriteFile("tenon.yaml", []byte("tool_tables: [t.arrow]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	put := func(tools ...*table.Tool) {
+		t.Helper()
+		var rows []table.Row
+		for _, tool := range tools {
+			rows = append(rows, table.Row{Tool: tool})
+		}
+		if err := table.WriteTools(t.Context(), "t.arrow", rows, table.WriteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tool := func(name, server string) *table.Tool {
+		return &table.Tool{Kind: table.MCP, Name: name, Remote: name, Server: server, Message: -1}
+	}
+	ask := func(file, typed string) (string, error) {
+		t.Helper()
+		var errs bytes.Buffer
+		a := newApp(stdio{strings.NewReader(typed), &errs, &errs})
+		a.inTTY, a.errTTY, a.config = true, true, file
+		cfg, err := a.load(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return errs.String(), a.consent(t.Context(), cfg)
+	}
+	const address = "http://127.0.0.1:1/mcp"
+	put(tool("add", address))
+	if _, err := ask("", "y\n"); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := ask("", ""); err != nil {
+		t.Fatalf("it asks again: %v\n%s", err, said)
+	}
+	put(tool("add", address)) // written anew, and the same
+	if said, err := ask("", ""); err != nil {
+		t.Errorf("it asks about the same table: %v\n%s", err, said)
+	}
+	for name, tools := range map[string][]*table.Tool{
+		"another tool":   {tool("add", address), tool("drop", address)},
+		"another server": {tool("add", "http://127.0.0.1:2/mcp")},
+		"a request":      {{Kind: table.HTTP, Name: "web", Message: -1, Server: table.Request{URL: "http://127.0.0.1:1/x"}.URI()}},
+		"a command":      {tool("add", table.CommandURI([]string{"nope", "x"}))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			put(tools...)
+			if said, err := ask("", ""); exitStatus(err) != exitInterrupted {
+				t.Errorf("nobody is asked: %v\n%s", err, said)
+			}
+		})
+	}
+	t.Run("a command of a file that was named", func(t *testing.T) {
+		put(tool("add", table.CommandURI([]string{"nope", "x"})))
+		if said, err := ask("tenon.yaml", "n\n"); exitStatus(err) != exitDenied {
+			t.Errorf("%v\n%s", err, said)
+		}
+		if said, err := ask("", "y\n"); err != nil {
+			t.Errorf("the whole question has the command: %v\n%s", err, said)
+		}
+		if said, err := ask("tenon.yaml", ""); err != nil {
+			t.Errorf("it asks again: %v\n%s", err, said)
+		}
+	})
 }
 
 func TestWishesSayWhatIsHandedOver(t *testing.T) {

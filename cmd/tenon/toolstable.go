@@ -262,60 +262,21 @@ func (a *app) pick(ctx context.Context, cfg *config.Config, c *callTable, name s
 	return t, w, err
 }
 
-// tableServer makes the server of a row: one of the configuration by its name, or
-// one that only the table knows. Name is what it is called from here on.
-func (a *app) tableServer(ctx context.Context, cfg *config.Config, path string, t *table.Tool, yes bool) (name string, err error) {
-	address, err := t.Address()
-	if err != nil {
-		return "", err
+// commandWish is the wish of a table to start a command. Its key is the same whatever
+// table names the command.
+func commandWish(command []string) wish {
+	sum := sha256.New()
+	for _, p := range append([]string{"table"}, command...) {
+		fmt.Fprintf(sum, "%d:%s", len(p), p)
 	}
-	entry := servers.Config{Title: "server of table " + path}
-	switch {
-	case address.Server != "":
-		if _, ok := cfg.Servers[address.Server]; !ok {
-			return "", tenon.Errorf(tenon.CodeNotFound, "tool '%s' is one of server '%s', which the configuration does not have; servers: %s",
-				t.Name, address.Server, strings.Join(cfg.ServerNames(), ", "))
-		}
-		return address.Server, nil
-	case address.Command != nil:
-		if err := a.agreeCommand(ctx, path, address.Command, yes); err != nil {
-			return "", err
-		}
-		entry.Command, entry.Args = address.Command[0], address.Command[1:]
-		name = serverName(address.Command)
-	default:
-		u, err := url.Parse(address.URL)
-		if err != nil {
-			return "", tenon.Errorf(tenon.CodeInvalid, "tool '%s': %w", t.Name, err)
-		}
-		entry.URL, name = address.URL, u.Hostname()
-		if entry.Transport = servers.TransportAuto; u.Scheme == "ws" || u.Scheme == "wss" {
-			entry.Transport = servers.TransportWebSocket
-		}
-	}
-	base := name
-	for n := 2; ; n++ {
-		if _, taken := cfg.Servers[name]; !taken {
-			break
-		}
-		name = base + "_" + strconv.Itoa(n)
-	}
-	// A table is data: what its servers say of their tools counts for nothing.
-	untrusted := false
-	entry.Trusted = &untrusted
-	cfg.Policy.Pins = policy.PinsOff // its name is another table's, too
-	return name, cfg.AddServer(name, entry, t.Credential)
+	return wish{key: hex.EncodeToString(sum.Sum(nil)), text: "start " + shellLine(command)}
 }
 
 // agreeCommand asks before a command that a table names is started. The agreement is
 // remembered for this command, whatever table names it.
 func (a *app) agreeCommand(ctx context.Context, path string, command []string, yes bool) error {
-	text := "start " + shellLine(command)
-	sum := sha256.New()
-	for _, p := range append([]string{"table"}, command...) {
-		fmt.Fprintf(sum, "%d:%s", len(p), p)
-	}
-	w := wish{key: hex.EncodeToString(sum.Sum(nil)), text: text}
+	w := commandWish(command)
+	text := w.text
 	switch {
 	case a.readConsent()[w.key]:
 		return nil
@@ -339,7 +300,7 @@ func (a *app) agreeCommand(ctx context.Context, path string, command []string, y
 
 // call makes the call. Only the one server is opened.
 func (c *callTable) call(ctx context.Context, a *app, o opening, name string, params json.RawMessage) (err error) {
-	cfg, err := a.tablesConfig(ctx)
+	cfg, err := a.load(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -359,15 +320,23 @@ func (c *callTable) call(ctx context.Context, a *app, o opening, name string, pa
 	if t.Kind.IsOwn() {
 		return c.callKind(ctx, a, o, cfg, t, params)
 	}
-	server, err := a.tableServer(ctx, cfg, c.path, t, c.yes)
+	server, own, err := cfg.TableServer(c.path, t)
 	if err != nil {
 		return err
 	}
+	if entry := cfg.Servers[server]; !own {
+		cfg.Policy.Pins = policy.PinsOff // its name is another table's, too
+		if entry.InferTransport() == servers.TransportStdio {
+			if err := a.agreeCommand(ctx, c.path, append([]string{entry.Command}, entry.Args...), c.yes); err != nil {
+				return err
+			}
+		}
+	}
 	only := map[string]servers.Config{server: cfg.Servers[server]}
-	if !strings.HasPrefix(t.Server, table.SchemeServer+":") {
+	if !own {
 		cfg.Tools = nil // entries are about servers of the configuration
 	}
-	cfg.Servers = only
+	cfg.Servers, cfg.ToolTables = only, nil
 	o.loaded = cfg
 	h, err := a.open(ctx, o)
 	if err != nil {
@@ -410,7 +379,7 @@ func (c *callTable) follow(ctx context.Context, a *app, h *host.Host, cfg *confi
 // that are configured.
 func (c *callTable) callWorkflow(ctx context.Context, a *app, o opening, cfg *config.Config, w host.Workflow, params json.RawMessage) (err error) {
 	name := w.Name
-	for n := 1; cfg.Tools[name].Kind == tenon.KindWorkflow; n++ {
+	for n := 1; cfg.Tools[name].Kind == tenon.KindWorkflow || cfg.HasTableWorkflow(name); n++ {
 		name = w.Name + "_" + strconv.Itoa(n)
 	}
 	o.loaded, o.workflows = cfg, map[string]host.Workflow{name: w}

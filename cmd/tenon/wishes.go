@@ -40,6 +40,10 @@ func wishes(cfg *config.Config) []wish {
 		switch {
 		case !s.IsEnabled():
 		case cfg.Added(path) && (s.Auth.Type == "" || s.Auth.Type == servers.AuthNone): // of a table, which is asked about where its commands are
+		case s.InferTransport() == servers.TransportStdio && cfg.FromTable(path):
+			w := commandWish(append([]string{s.Command}, s.Args...))
+			w.path, w.text = path, w.text+", a server of the table "+cfg.TableOf(name)
+			list = append(list, w)
 		case s.InferTransport() == servers.TransportStdio:
 			text, parts := startWish(cfg, path, s)
 			mine, own := principalWish(cfg, path, s)
@@ -64,6 +68,10 @@ func wishes(cfg *config.Config) []wish {
 			mine, own := principalWish(cfg, path, s)
 			add(path, text+mine, append(parts, own...)...)
 		}
+	}
+	for i, t := range cfg.ToolTables {
+		// The digest: another version of the table is asked about again.
+		add(fmt.Sprintf("tool_tables[%d]", i), "offer the tools of the table "+t.Path+": "+cfg.TableBrings(i), cfg.TableDigest(i))
 	}
 	for name, t := range cfg.Tools {
 		if t.Kind == tenon.KindHTTP && t.IsEnabled() && !cfg.Added("tools."+name) {

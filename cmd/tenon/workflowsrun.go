@@ -286,19 +286,6 @@ func portSpec(columns map[string]string) (string, error) {
 
 // foreignWorkflow reads the packed workflow of a row.
 func foreignWorkflow(r *table.Reader, t *table.Tool) (host.Workflow, error) {
-	bad := func(err error) error {
-		return tenon.Errorf(tenon.ErrorCode(err), "%s%w", workflow.MessageFailed, err)
-	}
-	b, err := r.Files().Workflow(t)
-	if err != nil {
-		return host.Workflow{}, bad(err)
-	}
-	if table.IsKNIME(b) {
-		return host.Workflow{}, tenon.Errorf(tenon.CodeInvalid, "this tool holds a KNIME workflow; tenon cannot run it")
-	}
-	w, pack, err := config.UnpackWorkflow(t.Name, b)
-	if err != nil {
-		return host.Workflow{}, bad(err)
-	}
-	return host.Workflow{Workflow: w, Pack: pack, Description: t.Description, Foreign: true}, nil
+	w, err := config.RowWorkflow(r, t)
+	return host.Workflow{Workflow: w.Workflow, Pack: w.Pack, Description: w.Description, Foreign: true}, err
 }

@@ -1,0 +1,172 @@
+package config
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/table"
+	"github.com/tenonhq/tenon/workflow"
+)
+
+// Tools of kinds that KNIME does not have, as rows: requests, prompts and agents. What
+// a table says of such a tool is held to the rules of the configuration, and, as a table
+// is data, to more: it gets no secret and no variable of the environment, and nothing
+// that it does goes without being asked about.
+
+// RowTool makes an entry of tools out of a row of a kind of tenon's own. Errors: invalid,
+// what is wrong with the row; denied, for a secret; not_found, for an agent or a model
+// that is not there.
+func (c *Config) RowTool(t *table.Tool) (catalog.Tool, error) {
+	schema, err := t.Schema()
+	if err != nil {
+		return catalog.Tool{}, err
+	}
+	address, err := t.Address()
+	if err != nil {
+		return catalog.Tool{}, err
+	}
+	if address.Agent != "" {
+		if _, ok := c.Agents[address.Agent]; !ok {
+			return catalog.Tool{}, tenon.Errorf(tenon.CodeNotFound, "tool '%s' calls agent '%s', which the configuration does not have; agents: %s",
+				tenon.Visible(t.Name), tenon.Visible(address.Agent), cmp.Or(strings.Join(slices.Sorted(maps.Keys(c.Agents)), ", "), "none"))
+		}
+		return catalog.Tool{Kind: tenon.KindAgent, Agent: address.Agent, Description: t.Description}, nil
+	}
+	if p := address.Prompt; p != nil {
+		if _, ok := c.Models[p.Model]; p.Model != "" && !ok {
+			return catalog.Tool{}, tenon.Errorf(tenon.CodeNotFound, "tool '%s' asks model '%s', which the configuration does not have under models", tenon.Visible(t.Name), tenon.Visible(p.Model))
+		}
+	} else if err := noRowSecrets(t, address.Request); err != nil {
+		return catalog.Tool{}, err
+	}
+	entry := RowEntry(t, address, schema)
+	delete(entry, "model") // it is one, of this configuration
+	const key = "tool"     // the row's name is made to fit later
+	urls := map[string]any{"allow_private": c.Policy.URLs.AllowsPrivate(), "require_https": cmp.Or(c.Policy.URLs.RequireHTTPS, "warn")}
+	var doc bytes.Buffer
+	e := json.NewEncoder(&doc)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(map[string]any{"version": 1, "policy": map[string]any{"urls": urls}, "tools": map[string]any{key: entry}}); err != nil {
+		return catalog.Tool{}, tenon.Errorf(tenon.CodeInvalid, "tool '%s': %w", tenon.Visible(t.Name), err)
+	}
+	checked, err := Parse("server_uri", doc.Bytes(), Options{LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		return catalog.Tool{}, tenon.Errorf(tenon.CodeInvalid, "tool '%s' of kind %s: %s", tenon.Visible(t.Name), t.Kind, rowMistake(err))
+	}
+	out := checked.Tools[key]
+	if address.Prompt != nil {
+		out.Model = address.Prompt.Model
+	}
+	sum := sha256.Sum256([]byte(t.Server + "\x00" + string(schema)))
+	// What was allowed for good of another tool of this name says nothing of this one.
+	out.RemoteName = t.Name + "@" + hex.EncodeToString(sum[:6])
+	out.Annotations = unknownEffects()
+	return out, nil
+}
+
+// RowEntry is the entry of tools for a row of a kind of tenon's own, by the keys of the
+// configuration. A dollar sign is one: a table takes nothing from the environment.
+func RowEntry(t *table.Tool, address table.Address, schema json.RawMessage) map[string]any {
+	entry := map[string]any{"description": t.Description}
+	switch r := address.Request; {
+	case address.Agent != "":
+		entry["kind"], entry["agent"] = tenon.KindAgent, address.Agent
+		return entry
+	case r != nil:
+		literal := func(s string) string { return strings.ReplaceAll(s, "$", "$$") }
+		request := map[string]any{"method": cmp.Or(r.Method, http.MethodGet), "url": literal(r.URL)}
+		if len(r.Headers) > 0 {
+			headers := map[string]string{}
+			for name, value := range r.Headers {
+				headers[name] = literal(value)
+			}
+			request["headers"] = headers
+		}
+		if r.Body != "" {
+			request["body"] = r.Body
+		}
+		entry["kind"], entry["request"] = tenon.KindHTTP, request
+	default:
+		entry["kind"], entry["template"] = tenon.KindPrompt, address.Prompt.Template
+		if address.Prompt.Model != "" {
+			entry["model"] = address.Prompt.Model
+		}
+	}
+	entry["schema"] = schema
+	return entry
+}
+
+// unknownEffects are the annotations of what may do anything.
+func unknownEffects() catalog.Annotations {
+	yes, no := true, false
+	return catalog.Annotations{ReadOnly: &no, Destructive: &yes, Idempotent: &no, OpenWorld: &yes}
+}
+
+// rowMistake is the first mistake of a row, without the place in a file that nobody has.
+func rowMistake(err error) string {
+	var list Errors
+	if !errors.As(err, &list) || len(list) == 0 {
+		return err.Error()
+	}
+	if at := strings.TrimPrefix(strings.TrimPrefix(list[0].Path, "tools.tool"), "."); at != "" {
+		return at + ": " + list[0].Message
+	}
+	return list[0].Message
+}
+
+// noRowSecrets refuses a request that would take a secret along: nobody knows where to.
+func noRowSecrets(t *table.Tool, r *table.Request) error {
+	templates, err := policy.NewTemplates()
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
+		text, err := templates.Compile(r.Headers[name], true)
+		if err != nil {
+			continue // the configuration's rules say what is wrong
+		}
+		if secrets := text.Secrets(); len(secrets) > 0 {
+			return tenon.Errorf(tenon.CodeDenied, "tool '%s' came with a table, and its header %s wants the secret '%s'; look at it, and make it a tool of the configuration",
+				tenon.Visible(t.Name), tenon.Visible(name), tenon.Visible(secrets[0]))
+		}
+	}
+	return nil
+}
+
+// TableWorkflow is a workflow that came with a table: what it says of itself counts for
+// nothing.
+type TableWorkflow struct {
+	Workflow *workflow.Workflow
+	Pack     *workflow.Pack
+	// Description is what the row says, in place of the file's.
+	Description string
+
+	raw []byte // the pack as the table has it
+}
+
+// RowWorkflow reads the packed workflow of a row. Errors: not_found, invalid (also for a
+// workflow of another program), store, [Errors].
+func RowWorkflow(r *table.Reader, t *table.Tool) (w TableWorkflow, err error) {
+	w.Description = t.Description
+	if w.raw, err = r.Files().Workflow(t); err == nil {
+		if table.IsKNIME(w.raw) {
+			return w, tenon.Errorf(tenon.CodeInvalid, "this tool holds a KNIME workflow; tenon cannot run it")
+		}
+		w.Workflow, w.Pack, err = UnpackWorkflow(t.Name, w.raw)
+	}
+	if err != nil {
+		return w, tenon.Errorf(tenon.ErrorCode(err), "%s%w", workflow.MessageFailed, err)
+	}
+	return w, nil
+}

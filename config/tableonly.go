@@ -1,0 +1,72 @@
+package config
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/servers"
+	"github.com/tenonhq/tenon/table"
+)
+
+// OnlyTable puts the tools of a table in the place of those that are configured. Hidden
+// are the servers that the steps of its workflows and its agents alone may use. Note is
+// told of rows that are left out. Errors: those of [table.Open] and of a row, with its
+// place.
+func (c *Config) OnlyTable(ctx context.Context, path, column string, o table.Options, note func(format string, args ...any)) (hidden []string, err error) {
+	t := newTableTools(c, note)
+	if err := t.take(ctx, path, column, o); err != nil {
+		return nil, err
+	}
+	return t.finish(), nil
+}
+
+// finish leaves in the configuration what the table names. The other servers stay for the
+// steps of its workflows and for its agents, if it has any, and are returned.
+func (t *tableTools) finish() (hidden []string) {
+	if t.missing > 0 {
+		t.note("%s: %s (%d missing skipped)", t.path, counted(t.rows, "tool"), t.missing)
+	}
+	kept := map[string]servers.Config{}
+	for server, remotes := range t.remotes {
+		entry, ok := t.c.Servers[server]
+		if !ok {
+			continue // of a kind that has no server
+		}
+		if slices.Contains(t.own, server) {
+			entry.Include = escaped(slices.Sorted(maps.Keys(remotes)))
+		}
+		kept[server] = entry
+	}
+	if len(t.flows) > 0 || t.agents {
+		for server, entry := range t.c.Servers {
+			if _, ok := kept[server]; !ok {
+				kept[server] = entry
+				hidden = append(hidden, server)
+			}
+		}
+	}
+	entries := maps.Clone(t.c.Tools)
+	maps.DeleteFunc(entries, func(name string, e catalog.Tool) bool {
+		e = e.WithDefaults(name)
+		return !slices.Contains(hidden, e.Server) && (!slices.Contains(t.own, e.Server) || !t.remotes[e.Server][e.RemoteName])
+	})
+	if len(t.own) == 0 && len(t.flows) == 0 && !t.agents {
+		t.c.Policy.Pins = policy.PinsOff // the servers are those of the table alone, and their names another table's, too
+	}
+	t.c.Servers, t.c.Tools, t.c.flows, t.c.ToolTables = kept, entries, t.flows, nil
+	t.c.SetTools(t.entries)
+	return hidden
+}
+
+// escaped makes globs that match nothing but the names.
+func escaped(names []string) []string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(n)
+	}
+	return out
+}

@@ -1,0 +1,202 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/table"
+)
+
+// ToolTable is one entry of `tool_tables`. The comments on the fields are the user's
+// documentation.
+type ToolTable struct {
+	// Arrow table of tools, as a file or a stream, or a bundle (`.tooltable`). A text in the place of the entry is its path.
+	Path string `yaml:"path" short:"true"`
+	// Column that holds the tools.
+	Column string `yaml:"column" default:"last tool column"`
+}
+
+// takenTable is what a table brought.
+type takenTable struct {
+	digest string
+	took   map[table.Kind]int
+}
+
+// toolTables reads the tables whose tools the configuration has.
+func (k *checker) toolTables(ctx context.Context) {
+	if k.apart || k.c.tabled || len(k.c.ToolTables) == 0 {
+		return
+	}
+	k.c.tabled = true
+	t := newTableTools(k.c, nil)
+	t.beside()
+	var told []string // of the deprecated type: once a file
+	k.c.taken = make([]takenTable, len(k.c.ToolTables))
+	for i, entry := range k.c.ToolTables {
+		p := index("tool_tables", i)
+		switch {
+		case k.failedUnder(p):
+			continue
+		case entry.Path == "":
+			k.bad(p, "write the path of a table, or {path: FILE, column: NAME}", "'path' is required")
+			continue
+		case slices.Contains(k.c.ToolTables[:i], entry):
+			k.bad(p, "remove it", "the table stands there already")
+			continue
+		}
+		o := table.Options{Legacy: k.c.Tables.WithDefaults().Legacy.Read, Warn: func(text string) {
+			if !slices.Contains(told, entry.Path) {
+				told = append(told, entry.Path)
+				k.note(p, "", "%s", text)
+			}
+		}}
+		var notes []string
+		t.at, t.note = k.where(p), func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+		err := isTable(entry.Path)
+		if err == nil {
+			err = t.take(ctx, entry.Path, entry.Column, o)
+		}
+		if err != nil {
+			k.bad(p, remedy(entry.Path, err), "%s", naming(entry.Path, err))
+			continue
+		}
+		k.c.taken[i] = takenTable{digest: t.digest(), took: t.took}
+		if n := len(notes) - 1; n > 0 {
+			notes[0] += fmt.Sprintf("; and %s about this table", counted(n, "more warning"))
+		}
+		if len(notes) > 0 {
+			k.note(p, "", "%s", notes[0])
+		}
+	}
+	if len(t.entries) > 0 && k.c.Tools == nil {
+		k.c.Tools = t.entries
+	} else {
+		maps.Copy(k.c.Tools, t.entries)
+	}
+	k.c.flows = t.flows
+}
+
+// isTable refuses what is no file: to open a pipe could wait for ever.
+func isTable(path string) error {
+	switch st, err := os.Stat(path); {
+	case err != nil:
+		return errors.New(reason(err))
+	case !st.Mode().IsRegular():
+		return fmt.Errorf("%s is not a file", path)
+	}
+	return nil
+}
+
+// naming is the text of an error, with the table in it.
+func naming(path string, err error) string {
+	if text := err.Error(); strings.Contains(text, path) {
+		return text
+	}
+	return path + ": " + err.Error()
+}
+
+// remedy says what helps where a table cannot be taken.
+func remedy(path string, err error) string {
+	if tenon.ErrorCode(err) != tenon.CodeInvalid || strings.Contains(err.Error(), "tenon tables migrate") {
+		return ""
+	}
+	return "tenon tables check " + path + " says all that is wrong with it"
+}
+
+// WithTables returns the configuration with the tools of its ToolTables: c itself where
+// they are in it, as they are after [Load], else, for one that a Go program made, a copy.
+// The error has code config.
+func (c *Config) WithTables(ctx context.Context) (*Config, error) {
+	if c.tabled || len(c.ToolTables) == 0 {
+		return c, nil
+	}
+	out := *c
+	out.Servers, out.Tools, out.secrets, out.added = maps.Clone(c.Servers), maps.Clone(c.Tools), maps.Clone(c.secrets), maps.Clone(c.added)
+	out.tables = maps.Clone(c.tables)
+	s := &sink{}
+	d := &decoder{sink: s, nodes: map[string]*node{}, keyed: map[string]*node{}}
+	(&checker{decoder: d, c: &out, root: &node{src: &source{label: "config", dir: c.Dir}}}).toolTables(ctx)
+	if len(s.errs) > 0 {
+		return nil, tenon.Errorf(tenon.CodeConfig, "%s: %s", s.errs[0].Path, s.errs[0].Message)
+	}
+	out.Warnings = append(slices.Clip(out.Warnings), s.warns...)
+	return &out, nil
+}
+
+// TableWorkflows returns the workflows that came with tables, by the names of their tools.
+func (c *Config) TableWorkflows() map[string]TableWorkflow { return c.flows }
+
+// HasTableWorkflow reports whether there is one of that name.
+func (c *Config) HasTableWorkflow(name string) bool { _, ok := c.flows[name]; return ok }
+
+// FromTable reports whether the server or tool at a path ("servers.NAME") came with a table
+// of ToolTables.
+func (c *Config) FromTable(path string) bool { return c.rows[path] != nil }
+
+// TableCommands returns the commands, with their arguments, that tables name as servers
+// which are in use, by the servers' names.
+func (c *Config) TableCommands() map[string][]string {
+	found := map[string][]string{}
+	for name := range c.tables {
+		if s, ok := c.Servers[name]; ok && s.Command != "" {
+			found[name] = append([]string{s.Command}, s.Args...)
+		}
+	}
+	return found
+}
+
+// TableOf is the path of the table that names a server, "" where none does.
+func (c *Config) TableOf(server string) string { return c.tables[server] }
+
+// TableDigest tells versions of what the table of an entry of ToolTables brings apart: rows,
+// and the workflows that belong to them.
+func (c *Config) TableDigest(i int) string { return c.taken[i].digest }
+
+// TableBrings says what came of the table of an entry of ToolTables, such as "2 tools of
+// servers, 1 workflow".
+func (c *Config) TableBrings(i int) string {
+	names := map[table.Kind]string{table.MCP: "tool", table.Workflow: "workflow", table.HTTP: "request", table.Prompt: "prompt", table.Agent: "agent"}
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(c.taken[i].took)) {
+		text := counted(c.taken[i].took[kind], names[kind])
+		if kind == table.MCP {
+			text += " of servers"
+		}
+		parts = append(parts, text)
+	}
+	if len(parts) == 0 {
+		return "no tools"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// rowNode is where the table of a value is named: of an entry, or of a key that rows say.
+func (c *Config) rowNode(path string) *node {
+	if n := c.rows[path]; n != nil || len(c.rows) == 0 {
+		return n
+	}
+	for at := len(path); ; {
+		if at = strings.LastIndexByte(path[:at], '.'); at < 0 {
+			return nil
+		}
+		if n := c.rows[path[:at]]; n != nil {
+			key, _, _ := strings.Cut(path[at+1:], ".")
+			key, _, _ = strings.Cut(key, "[")
+			if rowKeys[key] {
+				return n
+			}
+			return nil
+		}
+	}
+}
+
+// rowKeys are what rows say of servers and tools.
+var rowKeys = map[string]bool{"title": true, "command": true, "args": true, "url": true, "transport": true, "auth": true, "trusted": true, "load_tools": true,
+	"kind": true, "server": true, "remote_name": true, "description": true, "schema": true, "arguments_mode": true, "request": true, "template": true, "model": true,
+	"agent": true, "annotations": true}
