@@ -35,6 +35,7 @@ type server struct {
 	old     sync.WaitGroup     // hosts that were put aside
 	cut     context.Context    // ends when those have no more time
 	token   tenon.Secret       // of the person who started it; zero: none is asked for
+	files   watcher            // of the configuration
 	again   chan chan<- error  // asks for a reload and hears how it went
 }
 
@@ -88,6 +89,7 @@ func (s *server) reload(ctx context.Context) error {
 			log.Warn("the last configuration was not closed well: " + err.Error())
 		}
 	})
+	s.files.meet(cfg.Files())
 	log.Info("config reloaded", "file", cfg.File, "servers", len(next.Servers()))
 	return nil
 }
@@ -177,6 +179,19 @@ func like(files []string) map[string]string {
 		}
 	}
 	return out
+}
+
+// meet takes down what files are like that were not looked at before, so that a change
+// before the next look is one.
+func (w *watcher) meet(files []string) {
+	if w.seen == nil {
+		w.seen = map[string]string{}
+	}
+	for f, is := range like(files) {
+		if _, known := w.seen[f]; !known {
+			w.seen[f] = is
+		}
+	}
 }
 
 // changed reports whether the files are not what they were, and stay so for a

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon/mcp"
+	"github.com/tenonhq/tenon/table"
 )
 
 // spoken is what a process says, to be read while it is at work.
@@ -144,11 +145,41 @@ func serveReload(t *testing.T) {
 		t.Errorf("the workbench: HTTP %d", got)
 	}
 	put(first + "serve: {ui: false}\n")
-	said.await(t, at, `config reloaded`)
+	_, at = said.await(t, at, `config reloaded`)
 	if got := page(); got == http.StatusOK {
 		t.Error("the workbench is there although serve.ui is false")
 	}
 	list() // the APIs are there
+
+	// A table that the file names is one of the configuration's files.
+	rows := func(name, server string) {
+		t.Helper()
+		tool := &table.Tool{Kind: table.MCP, Name: name, Remote: name, Server: server, Message: -1}
+		if err := table.WriteTools(t.Context(), filepath.Join(dir, "t.arrow"), []table.Row{{Tool: tool}}, table.WriteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows("six", "http://127.0.0.1:1/mcp")
+	put(first + "tool_tables: [t.arrow]\n")
+	_, at = said.await(t, at, `config reloaded`)
+	if got := list(); !strings.Contains(got, `"six"`) || !strings.Contains(got, `"one"`) {
+		t.Errorf("with a table: %s", got)
+	}
+	rows("seven", "http://127.0.0.1:1/mcp")
+	_, at = said.await(t, at, `config reloaded`)
+	good = list()
+	if !strings.Contains(good, `"seven"`) || strings.Contains(good, `"six"`) {
+		t.Errorf("with another version of the table: %s", good)
+	}
+	rows("eight", table.CommandURI([]string{"nope"}))
+	_, at = said.await(t, at, `the last good one stays: .*nobody has agreed yet to start nope`)
+	if err := os.WriteFile(filepath.Join(dir, "t.arrow"), []byte("no table"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said.await(t, at, `tenon\.yaml:5:15: tool_tables\[0\]: .*t\.arrow is not a table`)
+	if got := list(); got != good {
+		t.Errorf("a table that nobody agreed to, or a broken one, changed the tools: %s", got)
+	}
 }
 
 // toolsPath lists the tools, as ResearchAI has it.

@@ -171,14 +171,13 @@ func (s *server) serve(ctx context.Context, l, tcp net.Listener, hup <-chan os.S
 			<-failed
 		}
 	}
-	var files watcher
-	files.changed(s.host.Config().Files())
+	s.files.changed(s.host.Config().Files())
 	look := time.NewTicker(watchEvery)
 	defer look.Stop()
 	for {
 		select {
 		case <-look.C:
-			if files.changed(s.host.Config().Files()) {
+			if s.files.changed(s.host.Config().Files()) {
 				_ = s.reload(ctx) // the log says it
 			}
 			continue
