@@ -123,6 +123,18 @@ func (c *Client) Artifact(ctx context.Context, run, id string) (data []byte, mim
 	return c.file(ctx, at("runs", run, "artifacts", id))
 }
 
+// RunTables lists the tables of a run, as [host.Host.RunTables] does.
+func (c *Client) RunTables(ctx context.Context, run string) ([]host.RunTable, error) {
+	l, err := fetch[list[host.RunTable]](ctx, c, http.MethodGet, at("runs", run, "tables"), nil, "")
+	return l.Items, err
+}
+
+// RunTableBytes returns a table of a run, an Arrow file or stream.
+func (c *Client) RunTableBytes(ctx context.Context, run, digest string) ([]byte, error) {
+	data, _, err := c.file(ctx, at("runs", run, "tables", digest)+"?download=true")
+	return data, err
+}
+
 // Cancel asks a run to end.
 func (c *Client) Cancel(ctx context.Context, run, reason string) error {
 	_, err := fetch[tenon.Run](ctx, c, http.MethodPost, at("runs", run, "cancel"), CancelRequest{reason}, "")

@@ -20,6 +20,6 @@
 // and is bounded in time, result and temporary files (spill.go).
 //
 // The package stands beside the flow: it knows nothing of servers and runs. The
-// command line turns tools into rows and rows into servers. Rules for the layouts
-// come from the first seed, a specification of KNIME's.
+// command line turns tools into rows, and config rows into servers and tools. Rules for
+// the layouts come from the first seed, a specification of KNIME's.
 package table

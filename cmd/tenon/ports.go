@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/table"
 	"github.com/tenonhq/tenon/workflow"
@@ -91,21 +91,18 @@ func (p *ports) streams(a *app, files []string) error {
 	return nil
 }
 
-// checkResumed looks at --out of a run whose outputs are not known yet.
-func (p *ports) checkResumed(a *app, cmd *cobra.Command) error {
+// checkUnknown looks at --out of a run whose outputs are not known yet.
+func (p *ports) checkUnknown(a *app) error {
 	var files []string
 	for _, arg := range p.out {
 		if arg == "" || strings.HasSuffix(arg, "=") {
-			return usage(cmd, "--out is [PORT=]FILE; '%s' names no file", arg)
+			return tenon.Errorf(tenon.CodeInvalid, "--out is [PORT=]FILE; '%s' names no file", arg)
 		}
 		_, file, named := strings.Cut(arg, "=")
 		if !named {
 			file = arg
 		}
 		files = append(files, file)
-	}
-	if a.remote != "" && len(p.out) > 0 {
-		return usage(cmd, "--out does not go with --remote: the tables stay with the tenon that works on the run")
 	}
 	return p.streams(a, files)
 }
@@ -144,7 +141,7 @@ func (p *ports) targets(of string, names []string) (map[string]string, error) {
 }
 
 // write writes the tables that came out.
-func (p *ports) write(ctx context.Context, a *app, h *host.Host, outputs []tenon.Table) error {
+func (p *ports) write(ctx context.Context, a *app, h desk, run string, outputs []tenon.Table) error {
 	var names []string
 	for _, o := range outputs {
 		names = append(names, o.Name)
@@ -155,7 +152,7 @@ func (p *ports) write(ctx context.Context, a *app, h *host.Host, outputs []tenon
 	}
 	for _, o := range outputs {
 		if file, ok := to[o.Name]; ok {
-			if err := a.writeData(ctx, h, o, file); err != nil {
+			if err := a.writeData(ctx, h, run, o, file); err != nil {
 				return err
 			}
 		}
@@ -163,21 +160,29 @@ func (p *ports) write(ctx context.Context, a *app, h *host.Host, outputs []tenon
 	return nil
 }
 
-// writeResult writes what a run came to.
-func (p *ports) writeResult(ctx context.Context, a *app, h *host.Host, run string) error {
+// writeResult writes what a run came to: that of a workflow, or of a call of one.
+func (p *ports) writeResult(ctx context.Context, a *app, h desk, run string) error {
 	if len(p.out) == 0 {
 		return nil
 	}
-	r, err := h.WorkflowResult(ctx, run)
+	row, err := h.RunRow(ctx, run)
 	if err != nil {
 		return err
 	}
-	return p.write(ctx, a, h, r.Outputs)
+	role := roleStep
+	if row.Core == workflow.Version {
+		role = roleOutput
+	}
+	outputs, err := tablesOf(ctx, h, run, role)
+	if err != nil {
+		return err
+	}
+	return p.write(ctx, a, h, run, outputs)
 }
 
-// writeData writes one table.
-func (a *app) writeData(ctx context.Context, h *host.Host, t tenon.Table, file string) (err error) {
-	data, err := h.TableData(ctx, t)
+// writeData writes one table of a run.
+func (a *app) writeData(ctx context.Context, h desk, run string, t tenon.Table, file string) (err error) {
+	data, err := h.RunTableBytes(ctx, run, t.Digest)
 	if err != nil {
 		return err
 	}
@@ -186,7 +191,11 @@ func (a *app) writeData(ctx context.Context, h *host.Host, t tenon.Table, file s
 		return err
 	}
 	defer closing(r, &err)
-	o, err := (&tableOut{out: file}).options(a, h.Config())
+	cfg := &config.Config{} // that of a tenon elsewhere is no matter here
+	if local, ok := h.(*host.Host); ok {
+		cfg = local.Config()
+	}
+	o, err := (&tableOut{out: file}).options(a, cfg)
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,7 @@ type desk interface {
 	sessionsDesk
 	keepDesk
 	callsDesk
+	tablesDesk
 	io.Closer
 }
 
@@ -41,6 +42,12 @@ type runsDesk interface {
 	Journal(ctx context.Context, run string, after uint64) ([]tenon.Event, error)
 	Report(ctx context.Context, run string) (agent.Report, error)
 	Artifact(ctx context.Context, run, id string) (data []byte, mimeType string, err error)
+}
+
+// tablesDesk has the tables of runs.
+type tablesDesk interface {
+	RunTables(ctx context.Context, run string) ([]host.RunTable, error)
+	RunTableBytes(ctx context.Context, run, digest string) ([]byte, error)
 }
 
 // handsDesk has a hand in runs.

@@ -134,7 +134,7 @@ func newRun(a *app) *cobra.Command {
 			"  tenon run --table tools.arrow --conversation talk.arrow \"add 2 and 3\"\n" +
 			"  tenon run --data-in sales.arrow --data-out totals.arrow \"Total the sales by city\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cmp.Or(q.check(cmd), d.check(cmd, q), f.check(cmd, q, d), data.check(a, cmd, d), tools.check(cmd, q, d)); err != nil {
+			if err := cmp.Or(q.check(cmd), d.check(cmd, q), f.check(cmd, q, d), data.check(cmd, d), tools.check(cmd, q, d)); err != nil {
 				return err
 			}
 			if err := a.checkFar(cmd, q, f, tools, show); err != nil {
@@ -249,8 +249,12 @@ func (a *app) runFar(ctx context.Context, q *asking, data *dataFiles, text strin
 			return err
 		}
 	}
-	_, err = a.question(ctx, h, question, q.yes)
-	return err
+	a.wanted = flagWords("--data-out", data.out)
+	run, err := a.question(ctx, h, question, q.yes)
+	if err != nil {
+		return err
+	}
+	return data.write(ctx, a, h, run)
 }
 
 // question asks, follows the run to its end and returns its row.

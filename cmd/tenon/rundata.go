@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/table"
 )
 
@@ -26,7 +25,7 @@ func (d *dataFiles) outFlag(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&d.out, "data-out", nil, "write a table that the run has made to `FILE`.arrow; repeated, the last ones, oldest first")
 }
 
-func (d *dataFiles) check(a *app, cmd *cobra.Command, detach *detachFlags) error {
+func (d *dataFiles) check(cmd *cobra.Command, detach *detachFlags) error {
 	stdin := 0
 	for _, f := range d.in {
 		if f == "-" {
@@ -41,8 +40,6 @@ func (d *dataFiles) check(a *app, cmd *cobra.Command, detach *detachFlags) error
 	switch {
 	case stdin > 1:
 		return usage(cmd, "stdin is one table: --data-in - is given %d times", stdin)
-	case a.remote != "" && len(d.out) > 0:
-		return usage(cmd, "--data-out does not go with --remote: the tables that a run makes stay with the tenon that works on it")
 	case detach.detach && len(d.out) > 0:
 		return usage(cmd, "--data-out does not go with --detach, which does not wait for the run's end")
 	}
@@ -91,18 +88,18 @@ func (a *app) readData(what, file string) ([]byte, error) {
 
 // write writes the last tables that the run has made, oldest first; where there are
 // less than files, the others are tables without rows.
-func (d *dataFiles) write(ctx context.Context, a *app, h *host.Host, run tenon.Run) error {
+func (d *dataFiles) write(ctx context.Context, a *app, h desk, run tenon.Run) error {
 	if len(d.out) == 0 || run.ID == "" {
 		return nil
 	}
-	_, made, err := h.Tables(ctx, run.ID)
+	made, err := tablesOf(ctx, h, run.ID, roleStep)
 	if err != nil {
 		return err
 	}
 	made = made[max(len(made)-len(d.out), 0):]
 	for i, file := range d.out {
 		if i < len(made) {
-			if err := a.writeData(ctx, h, made[i], file); err != nil {
+			if err := a.writeData(ctx, h, run.ID, made[i], file); err != nil {
 				return err
 			}
 			continue
@@ -113,4 +110,21 @@ func (d *dataFiles) write(ctx context.Context, a *app, h *host.Host, run tenon.R
 		a.wroteBeside(file, 0)
 	}
 	return nil
+}
+
+// The roles of a run's tables: what its steps made, what it gave.
+const (
+	roleStep   = "step"
+	roleOutput = "output"
+)
+
+// tablesOf are the tables of a run in one role, in their order.
+func tablesOf(ctx context.Context, h desk, run, role string) (list []tenon.Table, err error) {
+	all, err := h.RunTables(ctx, run)
+	for _, t := range all {
+		if t.Role == role {
+			list = append(list, t.Table)
+		}
+	}
+	return list, err
 }

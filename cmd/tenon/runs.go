@@ -162,10 +162,10 @@ func newRunsResume(a *app) *cobra.Command {
 			if err := o.cassette.check(cmd); err != nil {
 				return err
 			}
-			if err := data.check(a, cmd, &detachFlags{}); err != nil {
+			if err := data.check(cmd, &detachFlags{}); err != nil {
 				return err
 			}
-			if err := made.checkResumed(a, cmd); err != nil {
+			if err := made.checkUnknown(a); err != nil {
 				return err
 			}
 			return a.withRun(cmd.Context(), o, args, func(h desk, run tenon.Run) error {
@@ -181,14 +181,10 @@ func newRunsResume(a *app) *cobra.Command {
 						return err
 					}
 				}
-				local, ok := h.(*host.Host)
-				if !ok {
-					return nil
-				}
-				if err := data.write(cmd.Context(), a, local, run); err != nil {
+				if err := data.write(cmd.Context(), a, h, run); err != nil {
 					return err
 				}
-				return made.writeResult(cmd.Context(), a, local, run.ID)
+				return made.writeResult(cmd.Context(), a, h, run.ID)
 			})
 		},
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/workflow"
@@ -160,8 +161,14 @@ func (a *app) callTool(ctx context.Context, o opening, name string, params json.
 	if w, ok := flowOf(local, name); ok {
 		return a.callWorkflow(ctx, local, w.Workflow, host.ToolCall{Name: name, Arguments: params, Server: catalog.WorkflowServer}, p, yes)
 	}
-	if local == nil && (p.given() || len(p.out) > 0) {
-		return tenon.Errorf(tenon.CodeInvalid, "--in, --out and --debug are for this machine and do not go with --remote")
+	if local == nil && p.given() {
+		return tenon.Errorf(tenon.CodeInvalid, "--in and --debug are for this machine and do not go with --remote")
+	}
+	flow := false
+	if local == nil && len(p.out) > 0 {
+		if flow, err = p.checkFar(ctx, a, h, name); err != nil {
+			return err
+		}
 	}
 	switch {
 	case local == nil && yes:
@@ -171,7 +178,7 @@ func (a *app) callTool(ctx context.Context, o opening, name string, params json.
 	case yes:
 		return tenon.Errorf(tenon.CodeInvalid, "--yes is for workflows and tables; tool '%s' asks nothing, since your call is the permission: leave --yes out", name)
 	}
-	if _, err := p.resultFile(); err != nil {
+	if _, err := p.resultFile(); err != nil && !flow {
 		return err
 	}
 	run, err := h.StartCall(ctx, name, params)
@@ -187,10 +194,33 @@ func (a *app) callTool(ctx context.Context, o opening, name string, params json.
 	if err != nil {
 		return direct{o.adhoc.connectError(err)}
 	}
-	if local == nil {
-		return a.printResult(name, result)
+	switch {
+	case flow && a.streaming && !result.IsError:
+		a.hint("%s", result.Text())
+		return p.writeResult(ctx, a, h, run.ID)
+	case flow:
+		if err := a.printResult(name, result); err != nil {
+			return err
+		}
+		return p.writeResult(ctx, a, h, run.ID)
+	case local == nil:
+		return a.showResult(ctx, &config.Config{}, name, result, p)
 	}
 	return a.showResult(ctx, local.Config(), name, result, p)
+}
+
+// checkFar looks at --out of a call elsewhere before it is made, and reports whether the
+// tool is a workflow, whose outputs are known when it has ended.
+func (p *ports) checkFar(ctx context.Context, a *app, h desk, name string) (flow bool, err error) {
+	f, ok := h.(*far)
+	if !ok {
+		return false, nil
+	}
+	t, err := f.Tool(ctx, name)
+	if err != nil || t.KindName() != tenon.KindWorkflow {
+		return false, nil // the call says what is wrong with the name
+	}
+	return true, p.checkUnknown(a)
 }
 
 // flowOf finds the workflow that is a tool of this name.

@@ -15,7 +15,6 @@ import (
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/table"
-	"github.com/tenonhq/tenon/workflow"
 )
 
 func newWorkflowsRun(a *app) *cobra.Command {
