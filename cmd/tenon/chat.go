@@ -274,7 +274,15 @@ func (a *app) showOffered(list []httpapi.ToolInfo) {
 	if len(list) == 0 {
 		a.note("no tools")
 	}
+	const most = 40 // a name that is longer stands out
+	names := 0
 	for _, t := range list {
-		a.note("%s  %s", safeLine(t.Name), shorten(safeLine(about(t.Description)), a.width()-len(t.Name)-3))
+		if n := breadth(safeLine(t.Name)); n <= most {
+			names = max(names, n)
+		}
+	}
+	for _, t := range list {
+		name := pad(safeLine(t.Name), names)
+		a.note("%s", strings.TrimRight(name+"  "+shorten(safeLine(about(t.Description)), a.width()-breadth(name)-3), " "))
 	}
 }

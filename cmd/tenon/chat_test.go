@@ -16,6 +16,7 @@ import (
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/httpapi"
 )
 
 // reader is a toolset with one harmless tool. While it runs, the person types.
@@ -119,5 +120,21 @@ func TestNoModelIsFound(t *testing.T) {
 				t.Errorf("told %q, want %q", errs.String(), tt.told)
 			}
 		})
+	}
+}
+
+// TestShowOffered: what /tools shows stands in columns.
+func TestShowOffered(t *testing.T) {
+	var errs bytes.Buffer
+	a := newApp(stdio{strings.NewReader(""), io.Discard, &errs})
+	long := strings.Repeat("n", 41)
+	list := make([]httpapi.ToolInfo, 4)
+	for i, t := range []tenon.Tool{{Name: "add", Description: "Adds"}, {Name: "get_weather", Description: "The weather"}, {Name: long, Description: "Long"}, {Name: "bare"}} {
+		list[i].Tool = t
+	}
+	a.showOffered(list)
+	want := "add          Adds\nget_weather  The weather\n" + long + "  Long\nbare\n"
+	if errs.String() != want {
+		t.Errorf("got\n%swant\n%s", errs.String(), want)
 	}
 }
