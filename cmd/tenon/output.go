@@ -33,9 +33,14 @@ func (a *app) again(words ...string) string {
 	return "tenon " + strings.Join(words, " ")
 }
 
-// resuming is the command that goes on with a run, for the same tables.
+// resuming is the command that goes on with a run, for the same tables. Who resumes a run
+// looks for its servers and workflows in the configuration, so those of a table go there.
 func (a *app) resuming(run string) string {
-	return a.again(append([]string{"runs resume", run}, a.wanted...)...)
+	resume := a.again(append([]string{"runs resume", run}, a.wanted...)...)
+	if a.lent == "" {
+		return resume
+	}
+	return a.again("config import", shellWord(a.lent), "--write") + " && " + resume
 }
 
 // shellWord quotes a word for a shell where it has to be.

@@ -48,6 +48,7 @@ type app struct {
 	collector *telemetry.Collector // nil: nothing is counted
 	serving   bool                 // serve: the log is what there is to see
 	wanted    []string             // flags of the tables that a run is to give
+	lent      string               // table whose servers and workflows a run has, which no configuration has
 	streaming bool                 // a table goes to stdout: what a workflow says does not
 	grace     atomic.Int64         // serve: nanoseconds that what is under way has to end
 	told      []string             // chat: the problems of servers at the last question

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -33,5 +34,25 @@ func (t *toolTable) check(cmd *cobra.Command, q *asking, d *detachFlags) error {
 // server is opened when one of its tools is called. Hidden are servers that its workflows
 // and agents alone may use.
 func (t *toolTable) apply(ctx context.Context, a *app, cfg *config.Config) (hidden []string, err error) {
-	return cfg.OnlyTable(ctx, t.path, t.column, a.tableOptions(cfg), a.note)
+	hidden, err = cfg.OnlyTable(ctx, t.path, t.column, a.tableOptions(cfg), a.note)
+	if err == nil && t.path != "-" && cfg.Path != "" && (a.config != "" || filepath.Dir(cfg.File) == ".") && isLent(cfg) {
+		a.lent = t.path
+	}
+	return hidden, err
+}
+
+// isLent reports whether there are tools of the table that tenon.yaml does not have and
+// config import gives it under the same names, as those have who decide about a call.
+func isLent(cfg *config.Config) bool {
+	lent := len(cfg.TableWorkflows()) > 0
+	for _, e := range cfg.Tools {
+		if !e.Loose { // the file's
+			continue
+		}
+		if e.Server != config.EntryName(e.Server) {
+			return false
+		}
+		lent = true
+	}
+	return lent
 }
