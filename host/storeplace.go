@@ -71,12 +71,22 @@ func (c Config) storePath() (path string, users bool) {
 	return filepath.Join(dir, "tenon", storeFile), true
 }
 
+// shared is the path of the store where it has one that others know, for what lies beside it;
+// else "": in memory, or a store of the program's own.
+func (c Config) shared() string {
+	if c.Store != nil {
+		return ""
+	}
+	path, _ := c.storePath()
+	return path
+}
+
 // serversPath is the folder, beside the store, of what is kept of servers: what
 // they offered the last time, and what they said. "": there is none.
 func (c Config) serversPath() string {
-	path, _ := c.storePath()
+	path := c.shared()
 	switch {
-	case path == "" || c.Store != nil:
+	case path == "":
 		return ""
 	case filepath.Base(path) == storeFile:
 		return filepath.Join(filepath.Dir(path), "servers")
@@ -88,8 +98,8 @@ func (c Config) serversPath() string {
 // listens, beside the store; "" where the store has no place that others could
 // know.
 func Socket(c Config) string {
-	path, _ := c.storePath()
-	if path == "" || c.Store != nil {
+	path := c.shared()
+	if path == "" {
 		return ""
 	}
 	name := "serve.sock"

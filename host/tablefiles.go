@@ -48,8 +48,8 @@ var uploadName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_. -]{0,99}$`)
 
 // uploads is the folder of the tables that were brought, beside the store.
 func (h *Host) uploads() (string, error) {
-	path, _ := h.cfg.storePath()
-	if path == "" || h.cfg.Store != nil {
+	path := h.cfg.shared()
+	if path == "" {
 		return "", tenon.Errorf(tenon.CodeInvalid, "this tenon keeps no files: there is no place for a table")
 	}
 	return filepath.Join(filepath.Dir(path), "tables"), nil

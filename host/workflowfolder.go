@@ -20,8 +20,8 @@ import (
 // besideStore is the folder in which runs of workflows have theirs; empty: the store has no
 // place, and they have temporary ones.
 func (h *Host) besideStore() string {
-	path, _ := h.cfg.storePath()
-	if path == "" || h.cfg.Store != nil {
+	path := h.cfg.shared()
+	if path == "" {
 		return ""
 	}
 	return filepath.Join(filepath.Dir(path), "workflows")
