@@ -38,6 +38,7 @@ func (p *ports) given() bool { return len(p.in) > 0 || p.debug }
 // read reads the tables for the inputs.
 func (p *ports) read(a *app, inputs []workflow.Input) (map[string][]byte, error) {
 	tables := map[string][]byte{}
+	var files []string
 	for _, arg := range p.in {
 		port, file, named := strings.Cut(arg, "=")
 		if !named {
@@ -55,6 +56,11 @@ func (p *ports) read(a *app, inputs []workflow.Input) (map[string][]byte, error)
 		}
 		if _, twice := tables[port]; twice {
 			return nil, tenon.Errorf(tenon.CodeInvalid, "--in: there are two tables for '%s'", port)
+		}
+		if files = append(files, file); file == "-" {
+			if err := oneStdin("--in", files); err != nil {
+				return nil, err
+			}
 		}
 		data, err := a.readData("--in "+arg, file)
 		if err != nil {

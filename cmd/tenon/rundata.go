@@ -26,21 +26,15 @@ func (d *dataFiles) outFlag(cmd *cobra.Command) {
 }
 
 func (d *dataFiles) check(cmd *cobra.Command, detach *detachFlags) error {
-	stdin := 0
-	for _, f := range d.in {
-		if f == "-" {
-			stdin++
-		}
-	}
 	for _, f := range d.out {
 		if f == "-" || f == "" {
 			return usage(cmd, "--data-out is a file; stdout has the answer")
 		}
 	}
-	switch {
-	case stdin > 1:
-		return usage(cmd, "stdin is one table: --data-in - is given %d times", stdin)
-	case detach.detach && len(d.out) > 0:
+	if err := oneStdin("--data-in", d.in); err != nil {
+		return usage(cmd, "%s", err)
+	}
+	if detach.detach && len(d.out) > 0 {
 		return usage(cmd, "--data-out does not go with --detach, which does not wait for the run's end")
 	}
 	return nil

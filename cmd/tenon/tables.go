@@ -80,6 +80,21 @@ func (t *tableOut) options(a *app, cfg *config.Config) (table.WriteOptions, erro
 	return o, table.CheckLayout(o.Layout)
 }
 
+// oneStdin refuses stdin for more than one table. Flag is the one that names the tables, if one
+// does.
+func oneStdin(flag string, files []string) error {
+	n := 0
+	for _, f := range files {
+		if f == "-" {
+			n++
+		}
+	}
+	if n > 1 {
+		return tenon.Errorf(tenon.CodeInvalid, "stdin is one table: %s is given %d times", strings.TrimSpace(flag+" -"), n)
+	}
+	return nil
+}
+
 // readTable opens a table and does something with it.
 func (a *app) readTable(ctx context.Context, path string, legacy bool, do func(*config.Config, *table.Reader) error) (err error) {
 	cfg, err := a.tablesConfig(ctx)
@@ -205,8 +220,8 @@ func (a *app) concat(cmd *cobra.Command, paths []string, t *tableOut, legacy boo
 	if t.out == "" {
 		return usage(cmd, "--out is missing")
 	}
-	if n := len(slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return p != "-" })); n > 1 {
-		return usage(cmd, "stdin is one table: - is given %d times", n)
+	if err := oneStdin("", paths); err != nil {
+		return usage(cmd, "%s", err)
 	}
 	cfg, err := a.tablesConfig(cmd.Context())
 	if err != nil {
@@ -310,8 +325,8 @@ func newTablesDiff(a *app) *cobra.Command {
 		Example: "  tenon tables diff a.arrow b.arrow\n  tenon tables diff --semantic old.arrow new.arrow",
 		Args:    args(2, 2, "a table"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if args[0] == "-" && args[1] == "-" {
-				return usage(cmd, "stdin is one table: - is given twice")
+			if err := oneStdin("", args); err != nil {
+				return usage(cmd, "%s", err)
 			}
 			compare, same := table.Diff, "identical"
 			if semantic {

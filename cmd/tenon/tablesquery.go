@@ -42,8 +42,12 @@ func newTablesQuery(a *app) *cobra.Command {
 			if q.show.csv && (a.isJSON() || q.to.out != "") {
 				return usage(cmd, "--csv does not go with -o and --out")
 			}
-			if n := strings.Count("\n"+strings.Join(args[1:], "\n")+"\n", "\n-\n") + strings.Count(strings.Join(args[1:], "\n")+"\n", "=-\n"); n > 1 {
-				return usage(cmd, "stdin is one table: - is given %d times", n)
+			files := make([]string, len(args)-1)
+			for i, arg := range args[1:] {
+				_, files[i] = named(arg)
+			}
+			if err := oneStdin("", files); err != nil {
+				return usage(cmd, "%s", err)
 			}
 			if q.limit > 0 {
 				q.show.limit = q.limit

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -54,5 +55,27 @@ func TestQueryStops(t *testing.T) {
 				t.Errorf("%T", err)
 			}
 		})
+	}
+}
+
+// TestOneStdin: stdin is one table, whatever verb is given it twice.
+func TestOneStdin(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const flow = "kind: workflow\nversion: 1\nname: w\ndescription: d\ninputs: [{name: a}, {name: b}]\nsteps: [{id: s, template: hi}]\n"
+	if err := os.WriteFile("w.yaml", []byte(flow), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		"- is given 2 times":           {"tables", "query", "SELECT 1", "-", "-"},
+		"- is given 3 times":           {"tables", "query", "SELECT 1", "a=-", "b=-", "-"},
+		"- is given 4 times":           {"tables", "concat", "-", "-", "-", "-", "--out", "x.arrow"},
+		"stdin is one table: - is":     {"tables", "diff", "-", "-"},
+		"--data-in - is given 2 times": {"run", "--data-in", "-", "--data-in", "-", "hello"},
+		"--in - is given 2 times":      {"workflows", "run", "w.yaml", "--in", "a=-", "--in", "b=-"},
+	} {
+		var said bytes.Buffer
+		if status := run(t.Context(), args, stdio{strings.NewReader(""), &said, &said}); status != exitUsage || !strings.Contains(said.String(), want) {
+			t.Errorf("%q: status %d: %s, want %s", args, status, said.String(), want)
+		}
 	}
 }
