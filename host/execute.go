@@ -218,30 +218,42 @@ func (h *Host) doTool(ctx context.Context, run string, a engine.Attempt, emit fu
 			return events, nil
 		}
 	}
-	if err == nil {
-		clean := masked(shown(h.redacted(r)), block.Redact)
-		if key != "" {
-			h.keep(ctx, a, c, key, clean)
-		}
-		result, whole, err := h.bounded(ctx, a, block, clean)
-		if err != nil {
+	if err != nil {
+		return h.wentWrong(a, c, err, took), nil
+	}
+	clean := masked(shown(h.redacted(r)), block.Redact)
+	if key != "" {
+		h.keep(ctx, a, c, key, clean)
+	}
+	return h.gave(ctx, a, c, block, clean, took)
+}
+
+// gave is the event of a call that came to a result, which is cut where it is too large; the
+// rows of such a one become a table.
+func (h *Host) gave(ctx context.Context, a engine.Attempt, c *agent.ToolCommand, block policy.Block, r *tenon.Result, took time.Duration) ([]tenon.Event, error) {
+	result, whole, err := h.bounded(ctx, a, block, r)
+	if err != nil {
+		return nil, err
+	}
+	var tables []tenon.Table
+	if whole != nil {
+		if tables, err = h.tabular(ctx, a, c, r); err != nil {
 			return nil, err
 		}
-		var tables []tenon.Table
-		if whole != nil {
-			if tables, err = h.tabular(ctx, a, c, clean); err != nil {
-				return nil, err
-			}
-		}
-		return []tenon.Event{{Step: a.Step, Kind: agent.EventResult, Data: encode(agent.Outcome{Result: result, Whole: whole, Outputs: tables, Duration: took})}}, nil
 	}
+	return []tenon.Event{{Step: a.Step, Kind: agent.EventResult, Data: encode(agent.Outcome{Result: result, Whole: whole, Outputs: tables, Duration: took})}}, nil
+}
+
+// wentWrong is the event of a call that came to no result: whether it may be made again hangs on
+// what is known of it.
+func (h *Host) wentWrong(a engine.Attempt, c *agent.ToolCommand, err error, took time.Duration) []tenon.Event {
 	switch code := tenon.ErrorCode(err); {
 	case !a.Idempotent && (code == tenon.CodeUnknown || code == tenon.CodeTimeout), c.Resume && code == tenon.CodeUnknown:
-		return []tenon.Event{{Step: a.Step, Kind: tenon.EventUnknown, Data: encode(agent.Failure{Error: h.asError(err), Duration: took})}}, nil
+		return []tenon.Event{{Step: a.Step, Kind: tenon.EventUnknown, Data: encode(agent.Failure{Error: h.asError(err), Duration: took})}}
 	case a.Idempotent && (code == tenon.CodeUnknown || code == tenon.CodeUnreachable):
-		return []tenon.Event{h.failed(a.Step, err, true, took)}, nil
+		return []tenon.Event{h.failed(a.Step, err, true, took)}
 	default:
-		return []tenon.Event{h.failed(a.Step, err, false, took)}, nil
+		return []tenon.Event{h.failed(a.Step, err, false, took)}
 	}
 }
 
