@@ -290,6 +290,13 @@ func (b *bundle) store(name string) *Store {
 type keeper struct {
 	dir  string // where they are put until the table is whole
 	sums map[string]string
+	took map[taken]bool
+}
+
+// taken is a name that was copied from a store. Many rows may have the same one.
+type taken struct {
+	from *Store
+	name string
 }
 
 // add copies what the keys of a tool name. Two tables may name the same file; two
@@ -300,6 +307,9 @@ func (k *keeper) add(ctx context.Context, from *Store, keys string) error {
 		return err
 	}
 	for _, name := range names {
+		if k.took[taken{from, name}] {
+			continue
+		}
 		list, err := from.under(name)
 		if err != nil {
 			return err
@@ -316,6 +326,10 @@ func (k *keeper) add(ctx context.Context, from *Store, keys string) error {
 				return err
 			}
 		}
+		if k.took == nil {
+			k.took = map[taken]bool{}
+		}
+		k.took[taken{from, name}] = true
 	}
 	return nil
 }

@@ -2,10 +2,12 @@ package table
 
 import (
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -101,5 +103,44 @@ func TestStoreGoesWithTable(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"t.arrow", "t.arrow.filestore"}, dirNames(t, filepath.Dir(path))); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// counting counts the files that are opened.
+type counting struct {
+	fs.FS
+	opened *int
+}
+
+func (c counting) Open(name string) (fs.File, error) {
+	*c.opened++
+	return c.FS.Open(name)
+}
+
+// TestFilesAreCopiedOnce: rows that name the same files have them read once.
+func TestFilesAreCopiedOnce(t *testing.T) {
+	opened := 0
+	files := counting{fstest.MapFS{"workflow_a": {Data: []byte("a")}, "data_area_a/x": {Data: []byte("x")}}, &opened}
+	from, other := newStore("s", files), newStore("o", fstest.MapFS{"workflow_a": {Data: []byte("b")}})
+	k := keeper{dir: filepath.Join(t.TempDir(), "store")}
+	most := 0
+	for range 3 {
+		for _, keys := range []string{"v1:x:0:workflow_a:-1;v1:x:1:data_area_a:-1", "workflow_a"} {
+			if err := k.add(t.Context(), from, keys); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if most == 0 {
+			most = opened
+		}
+	}
+	if opened != most {
+		t.Errorf("%d files were opened, %d at first", opened, most)
+	}
+	if diff := cmp.Diff([]string{"data_area_a/x", "workflow_a"}, k.names()); diff != "" {
+		t.Error(diff)
+	}
+	if err := k.add(t.Context(), other, "workflow_a"); tenon.ErrorCode(err) != tenon.CodeConflict {
+		t.Errorf("another file of the name: %v", err)
 	}
 }
