@@ -19,9 +19,14 @@ func streamOf(t *testing.T, columns ...arrow.Array) *Reader {
 	for i, a := range columns {
 		fields[i] = col(string(rune('a'+i)), a.DataType())
 	}
-	s := arrow.NewSchema(fields, nil)
+	return piped(t, array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, int64(columns[0].Len())))
+}
+
+// piped is a table of one batch, as it comes through a pipe.
+func piped(t *testing.T, rec arrow.RecordBatch) *Reader {
+	t.Helper()
 	var buf bytes.Buffer
-	writeStream(t, &buf, s, array.NewRecordBatch(s, columns, int64(columns[0].Len())))
+	writeStream(t, &buf, rec.Schema(), rec)
 	r, err := Open("-", Options{Stdin: &buf})
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package table
 
 import (
-	"bytes"
 	"context"
 	"strings"
 	"testing"
@@ -21,23 +20,11 @@ func TestJSONKeys(t *testing.T) {
 		for i := range names {
 			b.Field(i).(*array.Int64Builder).Append(int64(i + 1))
 		}
-		var buf bytes.Buffer
-		writeStream(t, &buf, s, b.NewRecordBatch())
-		r, err := Open("-", Options{Stdin: &buf})
+		row, err := firstRow(t, piped(t, b.NewRecordBatch()))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for row, err := range r.Rows(context.Background()) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			b, err := row.JSON(false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return string(b)
-		}
-		return ""
+		return row
 	}
 	for _, tt := range []struct {
 		names []string
@@ -80,20 +67,8 @@ func TestZones(t *testing.T) {
 		s := arrow.NewSchema([]arrow.Field{col("at", &arrow.TimestampType{Unit: arrow.Second, TimeZone: zone})}, nil)
 		b := array.NewRecordBuilder(memory.DefaultAllocator, s)
 		b.Field(0).(*array.TimestampBuilder).Append(0)
-		var buf bytes.Buffer
-		writeStream(t, &buf, s, b.NewRecordBatch())
-		r, err := Open("-", Options{Stdin: &buf})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for row, err := range r.Rows(context.Background()) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := row.JSON(false)
-			if err != nil || string(got) != want {
-				t.Errorf("%q: %s %v, want %s", zone, got, err, want)
-			}
+		if got, err := firstRow(t, piped(t, b.NewRecordBatch())); err != nil || got != want {
+			t.Errorf("%q: %s %v, want %s", zone, got, err, want)
 		}
 	}
 }
