@@ -3,7 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -131,8 +131,12 @@ func (s *State) inputs(args json.RawMessage) map[string]tenon.Table {
 	return out
 }
 
-// DataID reads the id of a table as a model writes it: a number, or a text of one.
+// DataID reads the id of a table as a model writes it: a number, also one with a fraction of
+// zero, which JSON Schema takes for a whole one, or a text of a number.
 func DataID(raw json.RawMessage) (int, bool) {
+	if f, err := strconv.ParseFloat(string(raw), 64); err == nil && f >= 0 && f <= maxData && f == math.Trunc(f) {
+		return int(f), true
+	}
 	text := strings.Trim(string(raw), `"`)
 	n, err := strconv.Atoi(text)
 	return n, err == nil && n >= 0 && strconv.Itoa(n) == text
@@ -150,7 +154,7 @@ func CheckData(ports []string, ids map[string]json.RawMessage, count int) error 
 	if len(missing) > 0 {
 		return tenon.Errorf(tenon.CodeInvalid, "Missing data inputs for ports: %s", strings.Join(missing, ", "))
 	}
-	for _, p := range slices.Sorted(maps.Keys(ids)) {
+	for _, p := range ports { // others are told of by the schema
 		if i, ok := DataID(ids[p]); !ok || i >= count {
 			return NoData(strings.Trim(string(ids[p]), `"`), count)
 		}
