@@ -275,7 +275,8 @@ func TestWorkflowTool(t *testing.T) {
 }
 
 // TestWorkflowCallsWithTables has a step hand a table and parameters to a workflow, and
-// use the table that comes back. Without the table it fails, and says which.
+// use the table that comes back. A parameter that is not there is told when it is called; tables
+// that are not there are told before anything is done.
 func TestWorkflowCallsWithTables(t *testing.T) {
 	sums := flowFile(t, "parameters: {least: {type: integer, default: 0, description: the least amount}}\ninputs: [{name: goods, description: goods}]\n"+
 		"steps: [{id: sum, sql: 'SELECT sum(amount) AS n FROM goods WHERE amount >= :least', params: {least: params.least}}]\noutputs: [{name: out, description: the sum, from: sum}]\n")
@@ -286,7 +287,6 @@ func TestWorkflowCallsWithTables(t *testing.T) {
 		"with their default": {"tool: sums, inputs: {goods: rows}", "it is 5"},
 		"without parameters": {"tool: plain, inputs: {goods: rows}", "it is 2"},
 		"unknown parameter":  {"tool: plain, args: {least: '3'}, inputs: {goods: rows}", "has no parameter 'least': it takes none"},
-		"no table":           {"tool: sums", "Missing data inputs for ports: goods"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := flowFile(t, "steps:\n  - {id: rows, table: {csv: goods.csv}}\n  - {id: call, server: workflows, "+tt.call+"}\n"+
@@ -294,6 +294,34 @@ func TestWorkflowCallsWithTables(t *testing.T) {
 			row, _ := runFlow(t, h, host.WorkflowCall{Workflow: w, Grant: "me"})
 			if got := message(t, h, row.ID); !strings.Contains(got, tt.want) {
 				t.Errorf("%s %q, want %q", row.State, got, tt.want)
+			}
+		})
+	}
+}
+
+// TestWorkflowPorts looks at the tables between workflows before the first step has begun.
+func TestWorkflowPorts(t *testing.T) {
+	sums := flowFile(t, "inputs: [{name: goods, description: goods}]\nsteps: [{id: n, sql: 'SELECT count(*) AS n FROM goods'}]\noutputs: [{name: out, description: how many, from: n}]\n")
+	s := &shop{}
+	h := flowHost(t, t.TempDir(), s, map[string]host.Workflow{"sums": sums}, nil)
+	for name, tt := range map[string]struct{ steps, want string }{
+		"no table":       {"- {id: a, tool: sums}", "step 'a' of workflow 'w': Missing data inputs for ports: goods"},
+		"another input":  {"- {id: a, tool: sums, inputs: {good: rows}}", "Missing data inputs for ports: goods; and workflow 'w' has no input 'good'; did you mean 'goods'?"},
+		"one too many":   {"- {id: a, tool: sums, inputs: {goods: rows, more: rows}}", "workflow 'w' has no input 'more'; its inputs: goods"},
+		"no such output": {"- {id: a, tool: sums, inputs: {goods: rows}}\n- {id: q, sql: 'SELECT 1', tables: [a.outs]}", "step 'q' of workflow 'w': there is no table 'a.outs': workflow 'w' gives none of that name; did you mean 'out'?"},
+		"as an input":    {"- {id: a, tool: sums, inputs: {goods: rows}}\n- {id: b, tool: sums, inputs: {goods: a.nothing}}", "step 'b' of workflow 'w': there is no table 'a.nothing': workflow 'w' gives none of that name; there are: out"},
+		"no workflow":    {"- {id: a, tool: price, inputs: {goods: rows}}", "step 'a' of workflow 'w': tool 'price' is no workflow and takes no tables"},
+		"of no workflow": {"- {id: a, tool: price}\n- {id: q, sql: 'SELECT 1', tables: [a.out]}", "there is no table 'a.out': tool 'price' is no workflow"},
+		"of an output":   {"- {id: a, tool: price}\noutputs: [{name: o, description: o, from: a.out}]", "output 'o' of workflow 'w': there is no table 'a.out': tool 'price' is no workflow"},
+		"as they are":    {"- {id: a, tool: sums, inputs: {goods: rows}}\n- {id: q, sql: 'SELECT 1', tables: [a.out]}", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := h.StartWorkflow(t.Context(), host.WorkflowCall{Workflow: flowFile(t, "steps:\n- {id: rows, table: {csv: goods.csv}}\n"+tt.steps+"\n"), Grant: "me"})
+			switch {
+			case tt.want == "" && err != nil:
+				t.Error(err)
+			case tt.want != "" && (tenon.ErrorCode(err) != tenon.CodeInvalid || !strings.Contains(err.Error(), tt.want)):
+				t.Errorf("error %v, want %s", err, tt.want)
 			}
 		})
 	}

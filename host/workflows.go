@@ -321,7 +321,7 @@ func (h *Host) toolsOf(ctx context.Context, f *flow) (*catalog.Snapshot, map[str
 	if err != nil {
 		return nil, nil, err
 	}
-	names := map[string]string{}
+	names, called := map[string]string{}, map[string]*tenon.Tool{}
 	for _, st := range f.Steps {
 		if st.Tool == "" {
 			continue
@@ -335,9 +335,9 @@ func (h *Host) toolsOf(ctx context.Context, f *flow) (*catalog.Snapshot, map[str
 		case t.Server == handoffServer:
 			return nil, nil, tenon.Errorf(tenon.CodeInvalid, "step '%s' of workflow '%s': a workflow has no conversation that could be handed over", st.ID, f.Name)
 		}
-		names[st.ID] = t.Name
+		names[st.ID], called[st.ID] = t.Name, t
 	}
-	return s, names, nil
+	return s, names, h.checkPorts(f, called)
 }
 
 // findStep finds the tool of a step: by server and remote name, or as models call it.

@@ -14,24 +14,42 @@ import (
 // CheckInputs holds the tables of a call to the ports: all are there, no others are,
 // and each has the columns that it must have. Errors: invalid.
 func (w *Workflow) CheckInputs(tables map[string]tenon.Table) error {
-	var missing []string
-	for _, in := range w.Inputs {
-		if _, ok := tables[in.Name]; !ok {
-			missing = append(missing, in.Name)
-		}
+	names := slices.Sorted(maps.Keys(tables))
+	if err := w.CheckPorts(names); err != nil {
+		return err
 	}
-	if len(missing) > 0 {
-		return tenon.Errorf(tenon.CodeInvalid, "Missing data inputs for ports: %s", strings.Join(missing, ", "))
-	}
-	for _, name := range slices.Sorted(maps.Keys(tables)) {
+	for _, name := range names {
 		in := w.inputs[name]
-		if in == nil {
-			return tenon.Errorf(tenon.CodeInvalid, "workflow '%s' has no input '%s'%s", w.Name, tenon.Visible(name), w.inputHint(name))
-		}
 		t := tables[name]
 		if miss := misfit(&t, in.Columns); miss != "" {
 			return tenon.Errorf(tenon.CodeInvalid, "the table for input '%s' of workflow '%s' does not fit: %s", name, w.Name, miss)
 		}
+	}
+	return nil
+}
+
+// CheckPorts holds the names of the tables that a call would give to the ports. Errors: invalid.
+func (w *Workflow) CheckPorts(names []string) error {
+	var missing []string
+	for _, in := range w.Inputs {
+		if !slices.Contains(names, in.Name) {
+			missing = append(missing, in.Name)
+		}
+	}
+	unknown := ""
+	for _, name := range names {
+		if w.inputs[name] == nil {
+			unknown = fmt.Sprintf("workflow '%s' has no input '%s'%s", w.Name, tenon.Visible(name), w.inputHint(name))
+			break
+		}
+	}
+	switch {
+	case len(missing) > 0 && unknown != "":
+		return tenon.Errorf(tenon.CodeInvalid, "Missing data inputs for ports: %s; and %s", strings.Join(missing, ", "), unknown)
+	case len(missing) > 0:
+		return tenon.Errorf(tenon.CodeInvalid, "Missing data inputs for ports: %s", strings.Join(missing, ", "))
+	case unknown != "":
+		return tenon.Errorf(tenon.CodeInvalid, "%s", unknown)
 	}
 	return nil
 }

@@ -1,0 +1,72 @@
+package host
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
+)
+
+// checkPorts holds the steps that call workflows to the tables that those take and give,
+// before any of them has done something. Called are the tools of the steps, by id.
+func (h *Host) checkPorts(f *flow, called map[string]*tenon.Tool) error {
+	bad := func(step string, format string, args ...any) error {
+		return tenon.Errorf(tenon.CodeInvalid, "step '"+step+"' of workflow '"+f.Name+"': "+format, args...)
+	}
+	for i, st := range f.Steps {
+		if t := called[st.ID]; t != nil {
+			callee := h.callee(t)
+			if callee == nil && len(st.Inputs) > 0 {
+				return bad(st.ID, "tool '%s' is no workflow and takes no tables", tenon.Visible(st.Tool))
+			}
+			if callee != nil {
+				if err := callee.CheckPorts(slices.Sorted(maps.Keys(st.Inputs))); err != nil {
+					return bad(st.ID, "%w", err)
+				}
+			}
+		}
+		for _, ref := range slices.Concat(slices.Sorted(maps.Values(f.QueryTables(i))), slices.Sorted(maps.Values(st.Inputs))) {
+			if text := h.noPort(f, called, ref); text != "" {
+				return bad(st.ID, "%s", text)
+			}
+		}
+	}
+	for _, out := range f.Outputs {
+		if text := h.noPort(f, called, out.From); text != "" {
+			return tenon.Errorf(tenon.CodeInvalid, "output '%s' of workflow '%s': %s", out.Name, f.Name, text)
+		}
+	}
+	return nil
+}
+
+// callee is the workflow that a tool is, nil for another one.
+func (h *Host) callee(t *tenon.Tool) *flow {
+	if t.Server != catalog.WorkflowServer {
+		return nil
+	}
+	return h.flows.tools[t.Remote]
+}
+
+// noPort says that what a step calls does not give the table of a reference, "" where it does, or
+// where the reference is to something else.
+func (h *Host) noPort(f *flow, called map[string]*tenon.Tool, ref string) string {
+	id, port, ok := strings.Cut(ref, ".")
+	t := called[id]
+	if !ok || t == nil {
+		return ""
+	}
+	callee := h.callee(t)
+	if callee == nil {
+		return "there is no table '" + ref + "': tool '" + t.Name + "' is no workflow"
+	}
+	var names []string
+	for _, out := range callee.Outputs {
+		names = append(names, out.Name)
+	}
+	if slices.Contains(names, port) {
+		return ""
+	}
+	return "there is no table '" + ref + "': workflow '" + callee.Name + "' gives none of that name" + nearest(port, names)
+}
