@@ -2,6 +2,8 @@ package config
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -167,7 +169,16 @@ func (k *checker) workflowTool(p, name string, t catalog.Tool) *workflow.Workflo
 	}
 	w, _, err := ReadWorkflow(t.Path)
 	if err != nil {
-		k.bad(p+".path", "tenon workflows validate "+t.Path, "%s", err)
+		text := err.Error()
+		var wrong Errors
+		if errors.As(err, &wrong) { // one line: its hint and the others are told by the verb
+			first := wrong[0]
+			first.Hint = ""
+			if text = first.Error(); len(wrong) > 1 {
+				text += fmt.Sprintf("; and %d more", len(wrong)-1)
+			}
+		}
+		k.bad(p+".path", "tenon workflows validate "+t.Path, "%s", text)
 		return nil
 	}
 	return w

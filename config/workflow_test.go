@@ -127,6 +127,8 @@ func TestWorkflowCircle(t *testing.T) {
 		{"itself", "{id: s, tool: a}", "{id: s, template: x}", "tools.a.path: the workflow calls itself without an end: a -> a"},
 		{"one another", "{id: t, template: x}, {id: s, tool: b, server: workflows, after: [t]}", "{id: s, tool: a}", "tools.a.path: the workflow calls itself without an end: a -> b -> a"},
 		{"behind the first", "{id: s, tool: b}", "{id: s, tool: b}", "tools.b.path: the workflow calls itself without an end: b -> b"},
+		{"another mistake", "{id: s, tool: b}, {id: s, template: '{{ steps.u.text }}'}", "{id: s, template: x}", "a.yaml:5:32: steps[1].id: there are two steps 's'; and 1 more\n    tenon workflows validate "},
+		{"one mistake", "{id: s, templat: x}", "{id: s, template: x}", "a.yaml:5:17: steps[0].templat: unknown key\n    tenon workflows validate "},
 		{"a server's tool", "{id: s, tool: a, server: a}", "{id: s, tool: b, server: a}", ""},
 		{"as long as there is more", "{id: s, tool: a, when: params.size() > 0}", "{id: s, tool: a}", ""},
 		{"for each", "{id: s, tool: a, foreach: '[]'}", "{id: s, tool: a}", ""},
