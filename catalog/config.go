@@ -3,6 +3,8 @@ package catalog
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/policy"
@@ -112,6 +114,20 @@ type Request struct {
 	Body string `yaml:"body"`
 	// true: the address and what it redirects to may be private, of this machine or link-local. An address that the URL itself names as such is allowed in any case.
 	AllowPrivate bool `yaml:"allow_private" default:"false"`
+}
+
+// IsHeader reports whether a text is a name of a header (RFC 9110, a token) that
+// may be set: those that frame the message may not.
+func IsHeader(s string) bool {
+	if s == "" || slices.Contains([]string{"content-length", "transfer-encoding", "connection", "trailer", "upgrade"}, strings.ToLower(s)) {
+		return false
+	}
+	for _, r := range s {
+		if r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) {
+			return false
+		}
+	}
+	return true
 }
 
 // builtin describes a tool that its entry alone makes.

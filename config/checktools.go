@@ -75,7 +75,7 @@ func (k *checker) request(p string, r catalog.Request) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
 		at := p + ".headers." + name
-		if !headerName(name) {
+		if !catalog.IsHeader(name) {
 			k.bad(at, "", "this is no name of a header")
 		}
 		c := k.template(at, r.Headers[name], true)
@@ -121,20 +121,6 @@ func cutAny(s, chars string) (before, after string, found bool) {
 		return s[:i], s[i:], true
 	}
 	return s, "", false
-}
-
-// headerName reports whether a text is a name of a header (RFC 9110, a token) that
-// may be set: those that frame the message may not.
-func headerName(s string) bool {
-	if s == "" || slices.Contains([]string{"content-length", "transfer-encoding", "connection", "trailer", "upgrade"}, strings.ToLower(s)) {
-		return false
-	}
-	for _, r := range s {
-		if r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) {
-			return false
-		}
-	}
-	return true
 }
 
 // template compiles a text with expressions; nil where it cannot be.

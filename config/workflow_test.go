@@ -71,6 +71,7 @@ func TestParseWorkflowWrong(t *testing.T) {
 		{"on_error", "tool: get_rate", "on_error: contine, tool: get_rate", "did you mean 'continue'?"},
 		{"host by expression", `tool: get_rate, server: cloud, args: {base: "'EUR'"}`, `http: {url: "https://{{ args.h }}/x"}`, "scheme, host and port have to be written out"},
 		{"params in a request", `tool: get_rate, server: cloud, args: {base: "'EUR'"}`, `http: {url: "https://a.example/{{ params.city }}"}`, "name the value under args"},
+		{"name of a header", `tool: get_rate, server: cloud, args: {base: "'EUR'"}`, `http: {url: "https://a.example/", headers: {Bad Name: x}}`, "steps[1].http.headers.Bad Name: this is no name of a header"},
 		{"table from two", `tool: get_rate, server: cloud, args: {base: "'EUR'"}`, `table: {csv: a.csv, arrow: a.arrow}`, "steps[1].table: a table comes from one of rows, csv and arrow"},
 		{"file leads out", `tool: get_rate, server: cloud, args: {base: "'EUR'"}`, `table: {csv: ../a.csv}`, "steps[1].table.csv: '../a.csv' leads out"},
 	} {

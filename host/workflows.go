@@ -249,10 +249,8 @@ func (h *Host) beginWorkflow(ctx context.Context, f *flow, run string, params js
 	if err = h.keepPacked(spec.Workflow, f.Workflow.Workflow, f.Pack); err != nil {
 		return spec, s, pack, err
 	}
-	if f.Foreign {
-		if err = h.noSecrets(ctx, f.Name, spec.Workflow); err != nil {
-			return spec, s, pack, err
-		}
+	if err = h.checkSecrets(ctx, f, spec.Workflow); err != nil {
+		return spec, s, pack, err
 	}
 	if f.Data != "" {
 		spec.Folder, err = h.workFolder(run)
@@ -260,18 +258,26 @@ func (h *Host) beginWorkflow(ctx context.Context, f *flow, run string, params js
 	return spec, s, pack, err
 }
 
-// noSecrets refuses a workflow of a table whose requests would take secrets of the
-// configuration along: nobody knows where to.
-func (h *Host) noSecrets(ctx context.Context, name, digest string) error {
+// checkSecrets refuses a workflow whose requests want secrets that there are not, and one of a
+// table whose requests would take those of the configuration along: nobody knows where to.
+func (h *Host) checkSecrets(ctx context.Context, f *flow, digest string) error {
 	p, err := h.packOf(ctx, digest)
 	if err != nil || p.http == nil {
 		return err
 	}
-	for step, t := range p.http.tools {
-		for header, text := range t.headers {
-			if len(text.Secrets()) > 0 {
-				return tenon.Errorf(tenon.CodeDenied, "workflow '%s' came with a table, and the header %s of its step '%s' wants the secret '%s'; unpack the workflow, look at it, and make it a tool of the configuration",
-					name, header, strings.TrimPrefix(step, name+"."), text.Secrets()[0])
+	for _, name := range slices.Sorted(maps.Keys(p.http.tools)) {
+		headers := p.http.tools[name].headers
+		for _, header := range slices.Sorted(maps.Keys(headers)) {
+			for _, secret := range headers[header].Secrets() {
+				step := strings.TrimPrefix(name, f.Name+".")
+				_, ok := h.config.Secrets[secret]
+				switch {
+				case f.Foreign:
+					return tenon.Errorf(tenon.CodeDenied, "workflow '%s' came with a table, and the header %s of its step '%s' wants the secret '%s'; unpack the workflow, look at it, and make it a tool of the configuration",
+						f.Name, header, step, secret)
+				case !ok:
+					return tenon.Errorf(tenon.CodeInvalid, "step '%s' of workflow '%s': the header %s wants the secret '%s', and there is no entry of this name in secrets", step, f.Name, header, tenon.Visible(secret))
+				}
 			}
 		}
 	}

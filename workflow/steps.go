@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/policy"
 )
 
@@ -245,6 +246,9 @@ func (c *compiler) request(at string, s *step) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
+		if !catalog.IsHeader(name) {
+			c.bad(at+".headers."+name, "", "this is no name of a header")
+		}
 		read(at+".headers."+name, r.Headers[name], true)
 	}
 	read(at+".body", r.Body, false)
