@@ -101,11 +101,7 @@ func (p *plainer) plain(a arrow.Array, t arrow.DataType) (arrow.Array, error) {
 			}
 			kids[i] = k.Data()
 		}
-		var valid *memory.Buffer
-		if a.NullN() > 0 {
-			valid = bitmap(a)
-		}
-		return array.MakeFromData(array.NewData(t, a.Len(), []*memory.Buffer{valid}, kids, a.NullN(), 0)), nil
+		return array.MakeFromData(array.NewData(t, a.Len(), []*memory.Buffer{validity(a)}, kids, a.NullN(), 0)), nil
 	case *array.List:
 		k, err := p.plain(a.ListValues(), t.(*arrow.ListType).Elem())
 		if err != nil {

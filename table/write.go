@@ -246,6 +246,10 @@ func (w *writer) flush(n int64) error {
 				return err
 			}
 		}
+		var err error
+		if cols[i], err = compact(cols[i]); err != nil {
+			return err
+		}
 	}
 	w.rows += n
 	before := w.out.n

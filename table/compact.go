@@ -1,0 +1,138 @@
+package table
+
+import (
+	"encoding/binary"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// Views are values that stand anywhere in their buffers. A slice of such a column has all
+// of the buffers, and the Arrow library writes all of them: a table of many batches that
+// came as one would be as many times as large. A slice of a column of list views it does
+// not write at all. So before they are written such columns get buffers with what they
+// show, and no more.
+
+// hasView reports whether a type has views, or its fields have.
+func hasView(t arrow.DataType) bool {
+	switch t.ID() {
+	case arrow.STRING_VIEW, arrow.BINARY_VIEW, arrow.LIST_VIEW, arrow.LARGE_LIST_VIEW:
+		return true
+	}
+	if n, ok := t.(arrow.NestedType); ok {
+		for _, f := range n.Fields() {
+			if hasView(f.Type) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// compact copies a column so that its buffers hold what it shows. Columns without views
+// come back as they are, and so do kinds that neither texts nor data, lists and structs
+// are made of.
+func compact(a arrow.Array) (arrow.Array, error) {
+	if !hasView(a.DataType()) {
+		return a, nil
+	}
+	switch a := a.(type) {
+	case *array.StringView:
+		b := array.NewStringViewBuilder(memory.DefaultAllocator)
+		for i := range a.Len() {
+			if a.IsNull(i) {
+				b.AppendNull()
+			} else {
+				b.Append(a.Value(i))
+			}
+		}
+		return b.NewArray(), nil
+	case *array.BinaryView:
+		b := array.NewBinaryViewBuilder(memory.DefaultAllocator)
+		for i := range a.Len() {
+			if a.IsNull(i) {
+				b.AppendNull()
+			} else {
+				b.Append(a.Value(i))
+			}
+		}
+		return b.NewArray(), nil
+	case *array.Struct:
+		kids := make([]arrow.ArrayData, a.NumField())
+		for i := range kids {
+			k, err := compact(a.Field(i)) // sliced to the struct's own part
+			if err != nil {
+				return nil, err
+			}
+			kids[i] = k.Data()
+		}
+		return array.MakeFromData(array.NewData(a.DataType(), a.Len(), []*memory.Buffer{validity(a)}, kids, a.NullN(), 0)), nil
+	case *array.ListView, *array.LargeListView, *array.List, *array.LargeList, *array.FixedSizeList, *array.Map:
+		return compactList(a.(array.ListLike))
+	}
+	return a, nil
+}
+
+// compactList copies lists, one behind the other.
+func compactList(a array.ListLike) (arrow.Array, error) {
+	fixed := a.DataType().ID() == arrow.FIXED_SIZE_LIST // those that are missing have values, too
+	var parts []arrow.Array
+	offsets, sizes := make([]int64, 0, a.Len()+1), make([]int64, 0, a.Len())
+	at := int64(0)
+	for i := range a.Len() {
+		from, to := int64(0), int64(0)
+		if fixed || a.IsValid(i) {
+			from, to = a.ValueOffsets(i)
+		}
+		if to > from {
+			parts = append(parts, array.NewSlice(a.ListValues(), from, to))
+		}
+		offsets, sizes = append(offsets, at), append(sizes, to-from)
+		at += to - from
+	}
+	values := array.NewSlice(a.ListValues(), 0, 0)
+	if len(parts) > 0 {
+		var err error
+		if values, err = array.Concatenate(parts, memory.DefaultAllocator); err != nil {
+			return nil, err
+		}
+	}
+	values, err := compact(values)
+	if err != nil {
+		return nil, err
+	}
+	buffers := []*memory.Buffer{validity(a)}
+	switch a.DataType().ID() {
+	case arrow.LIST_VIEW:
+		buffers = append(buffers, integers(offsets, 4), integers(sizes, 4))
+	case arrow.LARGE_LIST_VIEW:
+		buffers = append(buffers, integers(offsets, 8), integers(sizes, 8))
+	case arrow.LIST, arrow.MAP:
+		buffers = append(buffers, integers(append(offsets, at), 4))
+	case arrow.LARGE_LIST:
+		buffers = append(buffers, integers(append(offsets, at), 8))
+	}
+	return array.MakeFromData(array.NewData(a.DataType(), a.Len(), buffers, []arrow.ArrayData{values.Data()}, a.NullN(), 0)), nil
+}
+
+// validity says which values are there; nil: all are.
+func validity(a arrow.Array) *memory.Buffer {
+	if a.NullN() == 0 {
+		return nil
+	}
+	return bitmap(a)
+}
+
+// integers is a buffer of numbers of a width in bytes.
+func integers(list []int64, width int) *memory.Buffer {
+	b := make([]byte, 0, len(list)*width)
+	for _, n := range list {
+		if width == 4 {
+			b = binary.NativeEndian.AppendUint32(b, uint32(int32(n)))
+		} else {
+			b = binary.NativeEndian.AppendUint64(b, uint64(n))
+		}
+	}
+	return memory.NewBufferBytes(b)
+}
