@@ -112,3 +112,44 @@ func TestMigrate(t *testing.T) {
 		t.Errorf("in place: %v", err)
 	}
 }
+
+// TestSeveralToolColumns compares tables whose tool columns have different layouts: each
+// counts, and each is written again as it was.
+func TestSeveralToolColumns(t *testing.T) {
+	dir := t.TempDir()
+	other := add
+	other.Name = "other"
+	made := func(name string, first, second *Tool) string {
+		path := filepath.Join(dir, name)
+		twoColumns(t, path, first, second)
+		return path
+	}
+	path := made("t.arrow", &report, &add)
+	if out, err := Roundtrip(t.Context(), path, Options{}, WriteOptions{}); err != nil || len(out) > 0 {
+		t.Errorf("%v %v", out, err)
+	}
+	copied := filepath.Join(dir, "copied.arrow")
+	if _, err := Concat(t.Context(), copied, []*Reader{read(t, path)}, WriteOptions{Layout: Java10}); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct{ with, want string }{
+		"other layouts": {copied, ""},
+		"first":         {made("first.arrow", &noPorts, &add), "row 0, column 'First': "},
+		"second":        {made("second.arrow", &report, &other), "row 0, column 'Second': "},
+		"one":           {seed9(t, "one.arrow", &add), "tool columns: 2 / 1"},
+	} {
+		out, err := DiffTools(t.Context(), read(t, path), read(t, tt.with))
+		if got := strings.Join(out, "\n"); err != nil || !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") {
+			t.Errorf("%s: %s %v", name, got, err)
+		}
+	}
+}
+
+func TestDiffToolsOfWrongJSON(t *testing.T) {
+	right, wrong := add, add
+	wrong.Parameters += " and more"
+	out, err := DiffTools(t.Context(), read(t, seed9(t, "a.arrow", &right)), read(t, seed9(t, "b.arrow", &wrong)))
+	if err != nil || len(out) != 1 {
+		t.Errorf("%v %v", out, err)
+	}
+}

@@ -101,7 +101,8 @@ func join(in []*Reader, o WriteOptions) (*joined, error) {
 			f := r.schema.Field(c.at)
 			f.Nullable = true
 			if c.IsTool() {
-				f = logical(c.Name, o.Layout.class(), o.Layout.storage())
+				l := o.layout(c)
+				f = logical(c.Name, l.class(), l.storage())
 			}
 			if at < 0 {
 				if c.IsTool() {
@@ -128,6 +129,14 @@ func join(in []*Reader, o WriteOptions) (*joined, error) {
 	}
 	j.schema = arrow.NewSchema(all, nil)
 	return j, nil
+}
+
+// layout is the one in which a column is written.
+func (o WriteOptions) layout(c Column) Layout {
+	if o.encode {
+		return c.own()
+	}
+	return o.Layout
 }
 
 // copy writes the rows of one table.
@@ -202,8 +211,9 @@ func (j *joined) ids(r *Reader, rec arrow.RecordBatch, first int64) (arrow.Array
 // tools copies the cells of a tool column. Those of the layout that is written stay
 // byte for byte.
 func (j *joined) tools(ctx context.Context, w *writer, r *Reader, c Column, rec arrow.RecordBatch, first int64, lost *int, unknown map[Kind]int) (arrow.Array, error) {
-	same := !j.o.encode && c.Layout == j.o.Layout && arrow.TypeEqual(rec.Column(c.at).DataType(), j.o.Layout.storage())
-	b := array.NewStructBuilder(memory.DefaultAllocator, j.o.Layout.storage())
+	layout := j.o.layout(c)
+	same := !j.o.encode && c.Layout == layout && arrow.TypeEqual(rec.Column(c.at).DataType(), layout.storage())
+	b := array.NewStructBuilder(memory.DefaultAllocator, layout.storage())
 	for i := range int(rec.NumRows()) {
 		row := ToolRow{Index: first + int64(i), ID: r.id(rec, i, first)}
 		t, err := r.tool(c, rec, i, row)
@@ -229,7 +239,7 @@ func (j *joined) tools(ctx context.Context, w *writer, r *Reader, c Column, rec 
 		if same {
 			continue
 		}
-		if err := contain(func() error { return appendTool(b, j.o.Layout, t) }); err != nil {
+		if err := contain(func() error { return appendTool(b, layout, t) }); err != nil {
 			return nil, invalid("%s: %s, column '%s': %w", r.name, row.Place(), c.Name, err)
 		}
 	}

@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"strconv"
 )
@@ -18,7 +20,13 @@ const maxDifferences = 20
 // metadata do not count. It returns at most 20 differences, none for identical
 // tables.
 func Diff(ctx context.Context, a, b *Reader) ([]string, error) {
-	out := diffColumns(a, b)
+	return diffCells(ctx, a, b, nil)
+}
+
+// diffCells compares two tables; of the columns that are in meant it compares what the
+// tools mean.
+func diffCells(ctx context.Context, a, b *Reader, meant map[int]bool) ([]string, error) {
+	out := diffColumns(a, b, meant)
 	if len(out) > 0 {
 		return out, nil
 	}
@@ -27,21 +35,32 @@ func Diff(ctx context.Context, a, b *Reader) ([]string, error) {
 			out = append(out, fmt.Sprintf("row %d: row id '%s' / '%s'", x.Index, x.ID, y.ID))
 		}
 		for i, c := range a.columns {
-			v, err := x.Value(c, true)
+			v, err := x.compared(c, meant[i])
 			if err != nil {
 				return err
 			}
-			w, err := y.Value(b.columns[i], true)
+			w, err := y.compared(b.columns[i], meant[i])
 			if err != nil {
 				return err
 			}
-			if !bytes.Equal(v, w) {
+			if v != w {
 				out = append(out, fmt.Sprintf("row %d ('%s'), column '%s': %s / %s", x.Index, x.ID, c.Name, v, w))
 			}
 		}
 		return nil
 	})
 	return out, err
+}
+
+// compared writes a cell so that equal ones are equal texts: as it is stored, or what its
+// tool means.
+func (c Cells) compared(col Column, meant bool) (string, error) {
+	if meant {
+		t, err := c.Tool(col)
+		return t.meaning(), err
+	}
+	v, err := c.Value(col, true)
+	return string(v), err
 }
 
 // inStep compares the rows of two tables one by one, until there are enough
@@ -76,11 +95,11 @@ func inStep[T any](a, b *Reader, rowsA, rowsB iter.Seq2[T, error], out *[]string
 }
 
 // diffColumns compares the columns, the first with the first.
-func diffColumns(a, b *Reader) []string {
+func diffColumns(a, b *Reader, meant map[int]bool) []string {
 	var out []string
 	for i := range max(len(a.columns), len(b.columns)) {
 		x, y := a.describe(i), b.describe(i)
-		if x == y {
+		if x == y || meant[i] {
 			continue
 		}
 		if len(out) == maxDifferences {
@@ -105,25 +124,51 @@ func (r *Reader) describe(i int) string {
 }
 
 // DiffTools compares what the tools of two tables mean, whatever layouts they are
-// stored in and whatever their rows are called: kind, name, description, schemas as
-// JSON, ports, message port, files, server. It returns at most 20 differences.
+// stored in and whatever their rows and columns are called: kind, name, description,
+// schemas as JSON, ports, message port, files, server. The first tool column is compared
+// with the first, and so on. It returns at most 20 differences.
 func DiffTools(ctx context.Context, a, b *Reader) ([]string, error) {
-	ca, err := a.Column("")
-	if err != nil {
-		return nil, err
+	of, with := a.toolColumns(), b.toolColumns()
+	for _, r := range []*Reader{a, b} {
+		if _, err := r.Column(""); err != nil {
+			return nil, err
+		}
 	}
-	cb, err := b.Column("")
-	if err != nil {
-		return nil, err
+	if len(of) != len(with) {
+		return []string{fmt.Sprintf("tool columns: %d / %d", len(of), len(with))}, nil
 	}
 	var out []string
-	err = inStep(a, b, a.Tools(ctx, ca), b.Tools(ctx, cb), &out, func(n int, x, y ToolRow) error {
-		if v, w := x.Tool.meaning(), y.Tool.meaning(); v != w {
-			out = append(out, "row "+strconv.Itoa(n)+": "+v+" / "+w)
+	err := inStep(a, b, a.Rows(ctx), b.Rows(ctx), &out, func(n int, x, y Cells) error {
+		for i := range of {
+			v, err := x.compared(of[i], true)
+			if err != nil {
+				return err
+			}
+			w, err := y.compared(with[i], true)
+			if err != nil {
+				return err
+			}
+			where := "row " + strconv.Itoa(n)
+			if len(of) > 1 {
+				where += ", column '" + of[i].Name + "'"
+			}
+			if v != w {
+				out = append(out, where+": "+v+" / "+w)
+			}
 		}
 		return nil
 	})
 	return out, err
+}
+
+// toolColumns are the columns whose cells are tools.
+func (r *Reader) toolColumns() (list []Column) {
+	for _, c := range r.columns {
+		if c.IsTool() {
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // meaning writes a tool so that equal ones are equal texts.
@@ -137,6 +182,9 @@ func (t *Tool) meaning() string {
 		d.UseNumber()
 		if d.Decode(&v) != nil {
 			return s
+		}
+		if _, err := d.Token(); !errors.Is(err, io.EOF) {
+			return s // more than one value is no JSON
 		}
 		b, _ := encode(v) // what was decoded can be encoded
 		return string(b)

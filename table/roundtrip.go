@@ -10,8 +10,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Roundtrip decodes a table, encodes it again in its own layout and compares the two.
-// It returns the differences, none where nothing was lost. What is not written as it
+// Roundtrip decodes a table, encodes each tool column again in its own layout and
+// compares the two. It returns the differences, none where nothing was lost. What is not written as it
 // was read, such as layout java9, is compared by what its tools mean.
 func Roundtrip(ctx context.Context, path string, o Options, w WriteOptions) (differences []string, err error) {
 	if path == "-" {
@@ -28,15 +28,11 @@ func Roundtrip(ctx context.Context, path string, o Options, w WriteOptions) (dif
 	}
 	defer first.Close() //nolint:errcheck // only read
 	o.Warn, w.Warn = nil, nil
-	meaning := false // the layout is not written as it was read
-	for _, c := range first.columns {
-		if !c.IsTool() {
-			continue
+	meant := map[int]bool{} // columns whose layout is not written as it was read
+	for i, c := range first.columns {
+		if l := c.own(); c.IsTool() {
+			meant[i] = !arrow.TypeEqual(first.schema.Field(c.at).Type, l.storage()) || c.Class != l.class()
 		}
-		if w.Layout = c.Layout; w.Layout == Java9 {
-			w.Layout = Java10
-		}
-		meaning = !arrow.TypeEqual(first.schema.Field(c.at).Type, w.Layout.storage()) || !isClass(c.Class, w.Layout.class())
 	}
 	w.encode = true
 	copied := filepath.Join(dir, "copy.arrow")
@@ -53,8 +49,14 @@ func Roundtrip(ctx context.Context, path string, o Options, w WriteOptions) (dif
 		return nil, err
 	}
 	defer b.Close() //nolint:errcheck // only read
-	if meaning {
-		return DiffTools(ctx, a, b)
+	return diffCells(ctx, a, b, meant)
+}
+
+// own is the layout in which the column's tools are written again: that of the column, or
+// the one most like it that can be written.
+func (c Column) own() Layout {
+	if c.Layout == Java9 {
+		return Java10
 	}
-	return Diff(ctx, a, b)
+	return c.Layout
 }

@@ -52,7 +52,7 @@ type WriteOptions struct {
 	// Warn is told what a person should know; nil: nobody.
 	Warn func(text string)
 
-	encode bool // cells are decoded and encoded also where they could be copied
+	encode bool // cells are decoded and encoded also where they could be copied, each column in its own layout
 }
 
 func (o WriteOptions) withDefaults() (WriteOptions, error) {
