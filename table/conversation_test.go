@@ -131,3 +131,36 @@ func TestConversationErrors(t *testing.T) {
 		})
 	}
 }
+
+// TestConversationStorage reads messages whose contents other programs store in another
+// type: nothing that was said may be left out without a word.
+func TestConversationStorage(t *testing.T) {
+	for _, tt := range []struct {
+		data arrow.DataType
+		json string
+		err  string
+	}{
+		{arrow.BinaryTypes.LargeBinary, `"aGVsbG8="`, ""},
+		{arrow.BinaryTypes.Binary, `"aGVsbG8="`, ""},
+		{arrow.BinaryTypes.BinaryView, `"aGVsbG8="`, ""},
+		{arrow.BinaryTypes.String, `"hello"`, ""},
+		{arrow.BinaryTypes.LargeString, `"hello"`, ""},
+		{arrow.BinaryTypes.StringView, `"hello"`, ""},
+		{arrow.PrimitiveTypes.Int64, `7`, "row 0, column 'Conversation': field 1 is stored as list<item: struct<"},
+	} {
+		t.Run(tt.data.Name(), func(t *testing.T) {
+			text := arrow.BinaryTypes.String
+			f := logical(ConversationColumn, ClassMessage, fields(text, arrow.ListOf(fields(text, tt.data)), arrow.ListOf(fields(text, text, text)), text, text))
+			got, err := jsonTable(t, []arrow.Field{f}, `[{"Conversation":{"0":"USER","1":[{"0":"text","1":`+tt.json+`}]}}]`).Conversation(t.Context(), "")
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if err != nil || len(got) != 1 || got[0].Text() != "hello" {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+}

@@ -311,6 +311,32 @@ type messageCall struct {
 	Arguments json.RawMessage `json:"arguments"` // a text where it is not JSON
 }
 
+// data reads a cell of bytes, or of a text, which is its bytes; one that is missing has none.
+func data(a arrow.Array, i int) []byte {
+	if a.IsNull(i) {
+		return nil
+	}
+	switch a := a.(type) {
+	case *array.Binary:
+		return a.Value(i)
+	case *array.LargeBinary:
+		return a.Value(i)
+	case *array.BinaryView:
+		return a.Value(i)
+	}
+	s, _ := text(a, i)
+	return []byte(s)
+}
+
+// isData reports whether [data] reads a column; one of the type null has nothing to read.
+func isData(t arrow.DataType) bool {
+	switch t.ID() {
+	case arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW, arrow.NULL:
+		return true
+	}
+	return isText(t)
+}
+
 // messageJSON writes a cell of a conversation under the names of its fields. Text
 // stays text, an image is base64.
 func messageJSON(a arrow.Array, i int) (json.RawMessage, error) {
@@ -331,7 +357,7 @@ func messageJSON(a arrow.Array, i int) (json.RawMessage, error) {
 			return nil
 		}
 		e, ok := l.ListValues().(*array.Struct)
-		if !ok || e.NumField() < 2 {
+		if !ok || e.NumField() < 2 || !isData(e.Field(0).DataType()) || !isData(e.Field(1).DataType()) {
 			return fmt.Errorf("field %d is stored as %s", field, l.DataType())
 		}
 		from, to := l.ValueOffsets(i)
@@ -343,13 +369,7 @@ func messageJSON(a arrow.Array, i int) (json.RawMessage, error) {
 	err := each(1, func(e *array.Struct, k int) {
 		var p messagePart
 		p.Type, _ = text(e.Field(0), k)
-		var raw []byte
-		switch b := e.Field(1).(type) {
-		case *array.LargeBinary:
-			raw = b.Value(k)
-		case *array.Binary:
-			raw = b.Value(k)
-		}
+		raw := data(e.Field(1), k)
 		if p.Type == "text" {
 			p.Text = string(raw)
 		} else {
