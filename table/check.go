@@ -110,8 +110,12 @@ func (t *Tool) flaws(store *Store) (list []Flaw) {
 		if err != nil {
 			add("7", "%s", err)
 		}
-		for _, n := range names {
-			if err := store.whole(n); err != nil {
+		for i, n := range names {
+			err := store.whole(n)
+			if i == 0 && err == nil {
+				_, err = store.Read(n) // the workflow is a file; what follows it may be a folder
+			}
+			if err != nil {
 				add("7", "%s", err)
 			}
 		}

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,9 +140,15 @@ func (o WriteOptions) layout(c Column) Layout {
 	return o.Layout
 }
 
+// losses are packed workflows that do not go with their tools.
+type losses struct {
+	count int
+	first error // why the first one does not; nil: none does
+}
+
 // copy writes the rows of one table.
 func (j *joined) copy(ctx context.Context, w *writer, r *Reader, n int) error {
-	lost, unknown := 0, map[Kind]int{}
+	lost, unknown := losses{}, map[Kind]int{}
 	for {
 		first := r.rows
 		rec, err := r.next(ctx)
@@ -178,12 +185,12 @@ func (j *joined) copy(ctx context.Context, w *writer, r *Reader, n int) error {
 			return err
 		}
 	}
-	if lost > 0 {
-		where := "their files are missing"
-		if !w.keeps() {
-			where = "a stream has no file store: name a file or a .tooltable"
+	if lost.count > 0 {
+		why := "a stream has no file store: name a file or a .tooltable"
+		if lost.first != nil {
+			why = lost.first.Error()
 		}
-		j.o.Warn(fmt.Sprintf("%s: packed workflows that are not copied, so that calls of their tools will fail: %d; %s", r.name, lost, where))
+		j.o.Warn(fmt.Sprintf("%s: packed workflows that are not copied, so that calls of their tools will fail: %d; %s", r.name, lost.count, why))
 	}
 	for k, count := range unknown {
 		j.o.Warn(fmt.Sprintf("%s: tools of kind %d, which this tenon does not know: %d; they are kept as they are", r.name, k, count))
@@ -210,7 +217,7 @@ func (j *joined) ids(r *Reader, rec arrow.RecordBatch, first int64) (arrow.Array
 
 // tools copies the cells of a tool column. Those of the layout that is written stay
 // byte for byte.
-func (j *joined) tools(ctx context.Context, w *writer, r *Reader, c Column, rec arrow.RecordBatch, first int64, lost *int, unknown map[Kind]int) (arrow.Array, error) {
+func (j *joined) tools(ctx context.Context, w *writer, r *Reader, c Column, rec arrow.RecordBatch, first int64, lost *losses, unknown map[Kind]int) (arrow.Array, error) {
 	layout := j.o.layout(c)
 	same := !j.o.encode && c.Layout == layout && arrow.TypeEqual(rec.Column(c.at).DataType(), layout.storage())
 	b := array.NewStructBuilder(memory.DefaultAllocator, layout.storage())
@@ -223,11 +230,12 @@ func (j *joined) tools(ctx context.Context, w *writer, r *Reader, c Column, rec 
 		if t != nil && t.Keys != "" {
 			switch {
 			case !w.keeps():
-				*lost++
+				lost.count++
 			default:
 				err := w.keep.add(ctx, r.store, t.Keys)
 				if code := tenon.ErrorCode(err); code == tenon.CodeNotFound || code == tenon.CodeInvalid {
-					*lost++ // an error at the call, not here
+					lost.count++ // an error at the call, not here
+					lost.first = cmp.Or(lost.first, err)
 				} else if err != nil {
 					return nil, err
 				}

@@ -4,7 +4,9 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"io"
 	"os"
@@ -295,6 +297,80 @@ func TestFileStore(t *testing.T) {
 	for _, n := range dirNames(t, dir) {
 		if strings.HasSuffix(n, ".part") || strings.HasPrefix(n, ".") {
 			t.Errorf("%s is left", n)
+		}
+	}
+}
+
+// TestWhatIsNoFile has other things in a store where the file of a workflow should be.
+func TestWhatIsNoFile(t *testing.T) {
+	const name = "workflow_66666666-7777-4888-9999-aaaaaaaaaaaa"
+	for _, tt := range []struct {
+		name string
+		make func(path string) error
+		want string
+	}{
+		{"folder", func(path string) error { return os.Mkdir(path, 0o700) }, "it is a folder, not a file"},
+		{"large file", func(path string) error {
+			err := os.WriteFile(path, nil, 0o600)
+			return errors.Join(err, os.Truncate(path, maxFile+1))
+		}, "it has more than 268435456 bytes"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			table := seed9(t, "w.arrow", &report)
+			if err := os.Mkdir(table+".filestore", 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := tt.make(filepath.Join(table+".filestore", name)); err != nil {
+				t.Fatal(err)
+			}
+			noFile(t, table, name, tt.want)
+		})
+	}
+}
+
+// noFile checks that a file of a table's store is not read, and that this is told.
+func noFile(t *testing.T, table, name, want string) {
+	t.Helper()
+	list, err := read(t, table).Check(t.Context())
+	if err != nil || len(list) != 1 || !strings.Contains(list[0].What, want) {
+		t.Errorf("%v %v", list, err)
+	}
+	if _, err := read(t, table).Files().Read(name); tenon.ErrorCode(err) != tenon.CodeInvalid {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestChecksumLines reads what other programs than ours write as SHA256SUMS, and tells why
+// a file is not copied.
+func TestChecksumLines(t *testing.T) {
+	const name = "workflow_66666666-7777-4888-9999-aaaaaaaaaaaa"
+	sum := sha256.Sum256([]byte("w"))
+	right := hex.EncodeToString(sum[:])
+	for line, want := range map[string]string{
+		right + "  " + name:                   "",
+		right + " *" + name + "\r":            "",
+		strings.ToUpper(right) + "  " + name:  "",
+		right + " " + name:                    "is no line of a checksum file",
+		right:                                 "is no line of a checksum file",
+		strings.Repeat("0", 64) + "  " + name: "was changed",
+		right + "  other":                     "has no checksum in",
+	} {
+		table := seed9(t, "w.arrow", &report)
+		if err := os.Mkdir(table+".filestore", 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for file, text := range map[string]string{name: "w", sumsName: line + "\n"} {
+			if err := os.WriteFile(filepath.Join(table+".filestore", file), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var told []string
+		o := WriteOptions{Warn: func(text string) { told = append(told, text) }}
+		if _, err := Concat(t.Context(), filepath.Join(t.TempDir(), "copy.arrow"), []*Reader{read(t, table)}, o); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(told, "\n"); (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", line, got, want)
 		}
 	}
 }

@@ -78,17 +78,29 @@ func readSums(files fs.FS) (map[string]string, error) {
 	sums := map[string]string{}
 	s := bufio.NewScanner(bytes.NewReader(b))
 	for s.Scan() {
-		sum, name, ok := strings.Cut(s.Text(), "  ")
-		if !ok || len(sum) != 64 {
+		sum, name, _ := strings.Cut(s.Text(), " ")
+		if len(sum) != 64 || name == "" || name[0] != ' ' && name[0] != '*' { // what sha256sum writes of texts and of binary files
 			return nil, fmt.Errorf("%s: '%s' is no line of a checksum file", sumsName, tenon.Visible(s.Text()))
 		}
-		sums[name] = sum
+		sums[name[1:]] = strings.ToLower(sum)
 	}
 	return sums, s.Err()
 }
 
-// readFile reads a file of at most limit bytes.
+// readFile reads a file of at most limit bytes. What is no file is not opened: a pipe that
+// nobody writes to would be waited for.
 func readFile(files fs.FS, name string, limit int64) ([]byte, error) {
+	st, err := fs.Stat(files, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case st.IsDir():
+		return nil, errors.New("it is a folder, not a file")
+	case !st.Mode().IsRegular():
+		return nil, errors.New("it is no plain file")
+	case st.Size() > limit: // said before anything is unpacked
+		return nil, fmt.Errorf("it has more than %d bytes", limit)
+	}
 	f, err := files.Open(name)
 	if err != nil {
 		return nil, err
@@ -354,7 +366,11 @@ func (k *keeper) put(name string, b []byte) error {
 		err = os.WriteFile(target, b, 0o600)
 	}
 	if err != nil {
-		return tenon.Errorf(tenon.CodeStore, "the file store: %w", err)
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err // the folder has another name once it is whole
+		}
+		return tenon.Errorf(tenon.CodeStore, "the file store of the table cannot be written: %w", err)
 	}
 	k.sums[name] = hash
 	return nil

@@ -1,0 +1,23 @@
+//go:build unix
+
+package table
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// TestPipeInStore has a pipe where the file of a workflow should be: nobody writes to it.
+func TestPipeInStore(t *testing.T) {
+	const name = "workflow_66666666-7777-4888-9999-aaaaaaaaaaaa"
+	table := seed9(t, "w.arrow", &report)
+	if err := os.Mkdir(table+".filestore", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(table+".filestore", name), 0o600); err != nil {
+		t.Skip(err)
+	}
+	noFile(t, table, name, "it is no plain file")
+}
