@@ -112,8 +112,13 @@ func join(in []*Reader, o WriteOptions) (*joined, error) {
 				list, from = append(list, target{f, c.IsTool(), r.name}), append(from, c.at)
 				continue
 			}
-			if have := list[at].field; !c.IsTool() && (!arrow.TypeEqual(have.Type, f.Type) || classOf(have) != classOf(f)) {
-				return nil, invalid("column '%s' is %s in %s and %s in %s; tenon tables query can make them alike, with CAST or another name", c.Name, typeName(have.Type), list[at].whose, typeName(f.Type), r.name)
+			if have := &list[at].field; !c.IsTool() {
+				t, ok := widen(have.Type, f.Type)
+				if !ok || extension(*have) != extension(f) {
+					x, y := namesApart(*have, f)
+					return nil, invalid("column '%s' is %s in %s and %s in %s; tenon tables query can make them alike, with CAST or another name", c.Name, x, list[at].whose, y, r.name)
+				}
+				have.Type = t
 			}
 			from[at] = c.at
 		}
@@ -174,10 +179,14 @@ func (j *joined) copy(ctx context.Context, w *writer, r *Reader, n int) error {
 			}
 			cols[k] = rec.Column(at)
 			for _, c := range r.columns {
-				if c.at == at && c.IsTool() {
+				switch {
+				case c.at != at:
+				case c.IsTool():
 					if cols[k], err = j.tools(ctx, w, r, c, rec, first, &lost, unknown); err != nil {
 						return err
 					}
+				default:
+					cols[k] = relabel(cols[k], f.Type)
 				}
 			}
 		}

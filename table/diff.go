@@ -117,8 +117,8 @@ func (r *Reader) describe(i int) string {
 	}
 	c := r.columns[i]
 	s := "'" + c.Name + "' " + c.Type
-	if c.Class != "" {
-		s += " (" + c.Class + ")"
+	if e := extension(r.schema.Field(c.at)); e != "" {
+		s += " (" + e + ")"
 	}
 	return s
 }
