@@ -142,7 +142,11 @@ func (w *writer) failed(err error) error {
 	case errors.As(err, &te):
 		return err
 	}
-	return tenon.Errorf(tenon.CodeStore, "%s cannot be written: %w", w.path, wholefile.Reason(err))
+	name := w.path
+	if name == "-" {
+		name = "stdout"
+	}
+	return tenon.Errorf(tenon.CodeStore, "%s cannot be written: %w", name, wholefile.Reason(err))
 }
 
 // keeps reports whether files can go with the table.

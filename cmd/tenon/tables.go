@@ -306,7 +306,7 @@ func newTablesCheck(a *app) *cobra.Command {
 					return a.printText("ok")
 				}
 				for _, f := range flaws {
-					a.note("%s: %s", r.Name(), f)
+					a.note("%s: %s", r.Name(), safeLine(f.String()))
 				}
 				return reported{tenon.Errorf(tenon.CodeInvalid, "%s: %s", r.Name(), plural(len(flaws), "flaw"))}
 			})
@@ -360,7 +360,11 @@ func (a *app) differences(list []string, same string) error {
 	case len(list) == 0:
 		return a.printText(same)
 	default:
-		if err := a.printText(strings.Join(list, "\n")); err != nil {
+		var b strings.Builder
+		for _, d := range list {
+			b.WriteString(safeLine(d) + "\n") // names in it are anybody's
+		}
+		if err := a.write([]byte(b.String())); err != nil {
 			return err
 		}
 	}

@@ -36,8 +36,8 @@ func newTablesQuery(a *app) *cobra.Command {
 			"  tenon tools list --out - | tenon tables query \"SELECT json_extract(Tools, '$.name') AS name FROM t\" t=-",
 		Args: args(1, -1, "the query"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if q.limit < 0 || q.timeout <= 0 {
-				return usage(cmd, "--limit is a number of rows, --timeout a duration above 0")
+			if q.limit < 0 || q.limit == 0 && cmd.Flags().Changed("limit") || q.timeout <= 0 {
+				return usage(cmd, "--limit is a number of rows above 0, --timeout a duration above 0")
 			}
 			if q.show.csv && (a.isJSON() || q.to.out != "") {
 				return usage(cmd, "--csv does not go with -o and --out")
