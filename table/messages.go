@@ -135,8 +135,10 @@ func (m *messages) length(r io.Reader) (uint32, error) {
 		n = binary.LittleEndian.Uint32(word[:])
 	}
 	switch {
-	case n == 0:
+	case n == 0 && m.schema:
 		return 0, io.EOF
+	case n == 0 && !begins:
+		return 0, notTable("it ends before it says which columns it has")
 	case begins && (n < 8 || n > maxMeta):
 		return 0, notTable("it begins neither as an Arrow file or stream nor as a .tooltable")
 	case n < 8 || n > maxMeta:

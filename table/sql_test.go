@@ -506,3 +506,15 @@ func FuzzSelect(f *testing.F) {
 		}
 	})
 }
+
+// TestSelectOneName names a table once where a value of it is none that SQL has.
+func TestSelectOneName(t *testing.T) {
+	b := array.NewDate32Builder(memory.DefaultAllocator)
+	b.Append(1 << 30)
+	s := arrow.NewSchema([]arrow.Field{col("d", arrow.FixedWidthTypes.Date32)}, nil)
+	r := read(t, rawBatch(t, "d.arrow", array.NewRecordBatch(s, []arrow.Array{b.NewArray()}, 1)))
+	_, _, err := ask(t, Query{SQL: "SELECT d FROM t", Tables: []Input{{"t", r}}})
+	if err == nil || strings.Count(err.Error(), "d.arrow") != 1 || !strings.Contains(err.Error(), "row 0, column 'd': the year 2941775 is outside") {
+		t.Error(err)
+	}
+}

@@ -184,6 +184,10 @@ func (s *source) fill(ctx context.Context, p *pages, root uint32, maxBytes int64
 			}
 			return nil
 		})
+		var told *tenon.Error
+		if errors.As(err, &told) {
+			return err
+		}
 		if err != nil {
 			return s.reader.broken(err)
 		}
@@ -297,7 +301,7 @@ func (c *sourceColumn) putter(a arrow.Array, r *record) func(i int) error {
 	case *array.Date32:
 		return func(i int) error { return moment(r, a.Value(i).ToTime(), sqlDate) }
 	case *array.Date64:
-		return func(i int) error { return moment(r, a.Value(i).ToTime(), sqlDate) }
+		return func(i int) error { return moment(r, time.UnixMilli(int64(a.Value(i))).UTC(), sqlDate) }
 	case *array.Timestamp:
 		unit := a.DataType().(*arrow.TimestampType).Unit
 		return func(i int) error { return moment(r, a.Value(i).ToTime(unit), sqlBoth) }

@@ -205,7 +205,11 @@ func appendJSON(out []byte, a arrow.Array, i int) ([]byte, error) {
 	case *array.Date32:
 		return append(out, a.Value(i).ToTime().Format(`"2006-01-02"`)...), nil
 	case *array.Date64:
-		return append(out, a.Value(i).ToTime().Format(`"2006-01-02"`)...), nil
+		at, layout := time.UnixMilli(int64(a.Value(i))).UTC(), `"2006-01-02"`
+		if !at.Equal(at.Truncate(24 * time.Hour)) { // milliseconds may be of a time within the day
+			layout = `"2006-01-02T15:04:05.999"`
+		}
+		return append(out, at.Format(layout)...), nil
 	case *array.Timestamp:
 		return appendTime(out, a.DataType().(*arrow.TimestampType), a.Value(i))
 	case *array.Struct:

@@ -112,3 +112,46 @@ func TestNumbersOfTools(t *testing.T) {
 		})
 	}
 }
+
+func shown(t *testing.T, r *Reader) (list []string) {
+	t.Helper()
+	for row, err := range r.Rows(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := row.JSON(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, string(b))
+	}
+	return list
+}
+
+// TestDatesWithTimes compares dates in milliseconds that are of one day.
+func TestDatesWithTimes(t *testing.T) {
+	date := func(ms int64) *Reader {
+		b := array.NewDate64Builder(memory.DefaultAllocator)
+		b.Append(arrow.Date64(ms))
+		s := arrow.NewSchema([]arrow.Field{col("d", arrow.FixedWidthTypes.Date64)}, nil)
+		return read(t, rawBatch(t, "d.arrow", array.NewRecordBatch(s, []arrow.Array{b.NewArray()}, 1)))
+	}
+	const day = 24 * 60 * 60 * 1000
+	got, err := Diff(t.Context(), date(-day), date(3_600_000-day))
+	if diff := cmp.Diff([]string{`row 0 ('Row0'), column 'd': "1969-12-31" / "1969-12-31T01:00:00"`}, got); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+}
+
+// TestNoSchema opens what ends where a schema should be.
+func TestNoSchema(t *testing.T) {
+	for in, want := range map[string]string{
+		"\x00\x00\x00\x00\x00\x00\x00\x00": "it begins neither as an Arrow file",
+		"\xff\xff\xff\xff\x00\x00\x00\x00": "it ends before it says which columns it has",
+		"":                                 "there is nothing in it",
+	} {
+		if _, err := Open("-", Options{Stdin: strings.NewReader(in)}); err == nil || !strings.Contains(err.Error(), "stdin is not a table: "+want) {
+			t.Errorf("%q: %v", in, err)
+		}
+	}
+}
