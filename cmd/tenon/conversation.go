@@ -41,12 +41,18 @@ func (f *conversationFiles) check(cmd *cobra.Command, q *asking, d *detachFlags)
 	if f.history != "" && q.session != "" {
 		return usage(cmd, "--history begins a new session; it does not go with -s")
 	}
-	if dir := filepath.Dir(f.out); f.out != "" {
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return usage(cmd, "--conversation %s: there is no folder %s", f.out, dir)
-		}
+	if dir, ok := hasFolder(f.out); f.out != "" && !ok {
+		return usage(cmd, "--conversation %s: there is no folder %s", f.out, dir)
 	}
 	return nil
+}
+
+// hasFolder reports whether the folder is there that a file goes to: what is found out only
+// after the work was done, is done for nothing.
+func hasFolder(file string) (dir string, ok bool) {
+	dir = filepath.Dir(file)
+	info, err := os.Stat(dir)
+	return dir, err == nil && info.IsDir()
 }
 
 // isTable reports whether a conversation is an Arrow table.

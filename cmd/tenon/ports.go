@@ -108,6 +108,9 @@ func (p *ports) checkUnknown(a *app) error {
 		if !named {
 			file = arg
 		}
+		if dir, ok := hasFolder(file); file != "-" && !ok {
+			return tenon.Errorf(tenon.CodeInvalid, "--out %s: there is no folder %s", arg, dir)
+		}
 		files = append(files, file)
 	}
 	return p.streams(a, files)
@@ -137,6 +140,9 @@ func (p *ports) targets(of string, names []string) (map[string]string, error) {
 		}
 		if _, twice := to[port]; twice {
 			return nil, tenon.Errorf(tenon.CodeInvalid, "--out: there are two files for '%s'", port)
+		}
+		if dir, ok := hasFolder(file); file != "-" && !ok {
+			return nil, tenon.Errorf(tenon.CodeInvalid, "--out %s: there is no folder %s", arg, dir)
 		}
 		if files[filepath.Clean(file)] {
 			return nil, tenon.Errorf(tenon.CodeInvalid, "--out: two tables go to '%s'; each needs a file of its own", file)

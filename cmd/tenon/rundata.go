@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -26,10 +27,18 @@ func (d *dataFiles) outFlag(cmd *cobra.Command) {
 }
 
 func (d *dataFiles) check(cmd *cobra.Command, detach *detachFlags) error {
+	files := map[string]bool{}
 	for _, f := range d.out {
 		if f == "-" || f == "" {
 			return usage(cmd, "--data-out is a file; stdout has the answer")
 		}
+		if dir, ok := hasFolder(f); !ok {
+			return usage(cmd, "--data-out %s: there is no folder %s", f, dir)
+		}
+		if files[filepath.Clean(f)] {
+			return usage(cmd, "--data-out: two tables go to '%s'; each needs a file of its own", f)
+		}
+		files[filepath.Clean(f)] = true
 	}
 	if err := oneStdin("--data-in", d.in); err != nil {
 		return usage(cmd, "%s", err)
