@@ -229,8 +229,11 @@ func (s *selection) plan() (map[string]uint32, error) {
 	}
 	s.stmt.close()
 	s.stmt = nil
-	if upper := strings.ToUpper(s.SQL); strings.Contains(upper, "USING") || strings.Contains(upper, "NATURAL") {
-		for _, t := range s.sources { // these read columns that the authorizer is not told of
+	if lower := strings.ToLower(s.SQL); strings.Contains(lower, "using") || strings.Contains(lower, "natural") {
+		for _, t := range s.sources { // these read tables and columns that the authorizer is not told of
+			if strings.Contains(lower, strings.ToLower(t.name)) || strings.Contains(t.name, `"`) {
+				t.used = true
+			}
 			for _, c := range t.columns {
 				c.used = true
 			}

@@ -518,3 +518,26 @@ func TestSelectOneName(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSelectUsing joins on columns that SQLite does not say it reads: where nothing else
+// of a table is named, it is read all the same.
+func TestSelectUsing(t *testing.T) {
+	n := arrow.PrimitiveTypes.Int64
+	for sql, want := range map[string]string{
+		"SELECT id FROM a JOIN b USING (id)":                                         `{"id":2}`,
+		"SELECT id FROM a FULL JOIN b USING (id) ORDER BY 1":                         `{"id":1}{"id":2}{"id":3}`,
+		"SELECT id FROM A RIGHT JOIN \"B\" USING (id) ORDER BY 1":                    `{"id":2}{"id":3}`,
+		"SELECT id FROM a NATURAL JOIN b":                                            `{"id":2}`,
+		"SELECT count(*) AS n FROM a NATURAL FULL JOIN b":                            `{"n":3}`,
+		"SELECT x.id FROM a x FULL JOIN b y USING (id) WHERE x.id > 1":               `{"id":2}`,
+		"SELECT id FROM (SELECT id FROM a) JOIN (SELECT id FROM b) USING (id)":       `{"id":2}`,
+		"SELECT id FROM a FULL JOIN b USING (id) WHERE id NOT IN (SELECT id FROM a)": `{"id":3}`,
+	} {
+		a := jsonTable(t, []arrow.Field{col("id", n)}, `[{"id":1},{"id":2}]`)
+		b := jsonTable(t, []arrow.Field{col("id", n)}, `[{"id":2},{"id":3}]`)
+		_, rows, err := ask(t, Query{SQL: sql, Tables: []Input{{"a", a}, {"b", b}}})
+		if got := strings.Join(rows, ""); err != nil || got != want {
+			t.Errorf("%s: %s %v, want %s", sql, got, err, want)
+		}
+	}
+}
