@@ -47,24 +47,24 @@ func (r *Reader) tool(c Column, rec arrow.RecordBatch, i int, row ToolRow) (t *T
 // Files is the table's file store.
 func (r *Reader) Files() *Store { return r.store }
 
-// Tool reads one row of a tool column and counts the rows. The texts of its errors
-// are the original's.
+// Tool reads the tool of one row; other rows may hold what is none. The texts of its
+// errors are the original's.
 func (r *Reader) Tool(ctx context.Context, c Column, index int64) (*Tool, error) {
-	var found *ToolRow
-	for row, err := range r.Tools(ctx, c) {
+	for cells, err := range r.Rows(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		if row.Index == index {
-			found = &row
-			break
+		if cells.Index != index {
+			continue
 		}
+		t, err := cells.Tool(c)
+		switch {
+		case err != nil:
+			return nil, err
+		case t == nil:
+			return nil, invalid("Selected row contains a missing tool value.")
+		}
+		return t, t.Use(ToolRow{Index: cells.Index, ID: cells.ID}.Place())
 	}
-	switch {
-	case found == nil:
-		return nil, invalid("Row index %d not found in table with %d rows.", index, r.rows)
-	case found.Tool == nil:
-		return nil, invalid("Selected row contains a missing tool value.")
-	}
-	return found.Tool, found.Tool.Use(found.Place())
+	return nil, invalid("Row index %d not found in table with %d rows.", index, r.rows)
 }

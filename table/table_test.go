@@ -505,3 +505,31 @@ func TestURI(t *testing.T) {
 		}
 	}
 }
+
+// TestToolBesideBroken takes a tool of a table in which another row holds none that can be
+// read.
+func TestToolBesideBroken(t *testing.T) {
+	path := raw(t, "t.arrow", ClassTool, Seed9.storage(), func(b *array.StructBuilder) {
+		b.Append(true) // all fields are null, the kind too
+		for i := range b.NumField() {
+			b.FieldBuilder(i).AppendNull()
+		}
+		if err := appendTool(b, Seed9, &add); err != nil {
+			t.Fatal(err)
+		}
+	}, 2)
+	r := read(t, path)
+	c, err := r.Column("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Tool(t.Context(), c, 0); err == nil || !strings.Contains(err.Error(), "row 0, ") || !strings.Contains(err.Error(), "field 0: there is no tool type") {
+		t.Errorf("%v", err)
+	}
+	if got, err := read(t, path).Tool(t.Context(), c, 1); err != nil || got.Name != add.Name {
+		t.Errorf("%v %v", got, err)
+	}
+	if _, err := read(t, path).Tool(t.Context(), c, 2); err == nil || !strings.Contains(err.Error(), "Row index 2 not found in table with 2 rows.") {
+		t.Errorf("%v", err)
+	}
+}
