@@ -70,6 +70,7 @@ func inStep[T any](a, b *Reader, rowsA, rowsB iter.Seq2[T, error], out *[]string
 	defer stopA()
 	nextB, stopB := iter.Pull2(rowsB)
 	defer stopB()
+	defer func() { *out = (*out)[:min(len(*out), maxDifferences)] }() // one row may have more
 	for n := 0; len(*out) < maxDifferences; n++ {
 		x, errX, okX := nextA()
 		y, errY, okY := nextB()

@@ -14,7 +14,7 @@ import (
 // compares the two. It returns the differences, none where nothing was lost. What is not written as it
 // was read, such as layout java9, is compared by what its tools mean.
 func Roundtrip(ctx context.Context, path string, o Options, w WriteOptions) (differences []string, err error) {
-	if path == "-" {
+	if st, err := os.Stat(path); path == "-" || err == nil && !st.IsDir() && !st.Mode().IsRegular() {
 		return nil, invalid("a roundtrip reads its table twice, so it needs a file")
 	}
 	dir, err := os.MkdirTemp("", "tenon-")

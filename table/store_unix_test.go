@@ -5,6 +5,7 @@ package table
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -20,4 +21,17 @@ func TestPipeInStore(t *testing.T) {
 		t.Skip(err)
 	}
 	noFile(t, table, name, "it is no plain file")
+}
+
+// TestRoundtripOfPipe asks for what would have to be read twice.
+func TestRoundtripOfPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Skip(err)
+	}
+	for _, name := range []string{path, "-"} {
+		if _, err := Roundtrip(t.Context(), name, Options{}, WriteOptions{}); err == nil || !strings.Contains(err.Error(), "reads its table twice") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

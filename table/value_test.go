@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -153,5 +154,20 @@ func TestNoSchema(t *testing.T) {
 		if _, err := Open("-", Options{Stdin: strings.NewReader(in)}); err == nil || !strings.Contains(err.Error(), "stdin is not a table: "+want) {
 			t.Errorf("%q: %v", in, err)
 		}
+	}
+}
+
+// TestDiffBound compares rows of more columns than differences are told of.
+func TestDiffBound(t *testing.T) {
+	var fields []arrow.Field
+	a, b := "", ""
+	for i := range 3 * maxDifferences {
+		name := "c" + strconv.Itoa(i)
+		fields = append(fields, col(name, arrow.PrimitiveTypes.Int64))
+		a, b = a+`,"`+name+`":1`, b+`,"`+name+`":2`
+	}
+	list, err := Diff(t.Context(), jsonTable(t, fields, "[{"+a[1:]+"}]"), jsonTable(t, fields, "[{"+b[1:]+"}]"))
+	if err != nil || len(list) != maxDifferences {
+		t.Errorf("%d %v", len(list), err)
 	}
 }
