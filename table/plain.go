@@ -30,9 +30,8 @@ func plainType(t arrow.DataType) (arrow.DataType, error) {
 	switch t := t.(type) {
 	case *arrow.DictionaryType:
 		return plainType(t.ValueType)
-	case *arrow.StructType:
-		fields := t.Fields()
-		same := true
+	case arrow.NestedType:
+		fields, same := t.Fields(), true
 		for i := range fields {
 			p, err := plainType(fields[i].Type)
 			if err != nil {
@@ -44,23 +43,41 @@ func plainType(t arrow.DataType) (arrow.DataType, error) {
 		if same {
 			return t, nil
 		}
-		return arrow.StructOf(fields...), nil
-	case *arrow.ListType:
-		f := t.ElemField()
-		p, err := plainType(f.Type)
-		if err != nil || p == f.Type {
-			return t, err
+		if made := withFields(t, fields); made != nil {
+			return made, nil
 		}
-		f.Type = p
-		return arrow.ListOfField(f), nil
-	case arrow.NestedType:
-		for _, f := range t.Fields() {
-			if p, err := plainType(f.Type); err != nil || p != f.Type {
-				return nil, fmt.Errorf("a dictionary inside of %s is not supported", t.Name())
-			}
-		}
+		return nil, fmt.Errorf("a dictionary inside of %s is not supported", t.Name())
 	}
 	return t, nil
+}
+
+// withFields makes a nested type anew with other fields; nil for a union.
+func withFields(t arrow.NestedType, fields []arrow.Field) arrow.DataType {
+	switch t := t.(type) {
+	case *arrow.StructType:
+		return arrow.StructOf(fields...)
+	case *arrow.ListType:
+		return arrow.ListOfField(fields[0])
+	case *arrow.LargeListType:
+		return arrow.LargeListOfField(fields[0])
+	case *arrow.ListViewType:
+		return arrow.ListViewOfField(fields[0])
+	case *arrow.LargeListViewType:
+		return arrow.LargeListViewOfField(fields[0])
+	case *arrow.FixedSizeListType:
+		return arrow.FixedSizeListOfField(t.Len(), fields[0])
+	case *arrow.MapType:
+		pair := fields[0].Type.(*arrow.StructType)
+		m := arrow.MapOf(pair.Field(0).Type, pair.Field(1).Type)
+		m.SetItemNullable(pair.Field(1).Nullable)
+		m.KeysSorted = t.KeysSorted
+		return m
+	case *arrow.RunEndEncodedType:
+		r := arrow.RunEndEncodedOf(fields[0].Type, fields[1].Type)
+		r.ValueNullable = t.ValueNullable
+		return r
+	}
+	return nil
 }
 
 // plainBatch returns a batch under a schema that [plainSchema] made of its own.
@@ -88,28 +105,23 @@ func (p *plainer) plain(a arrow.Array, t arrow.DataType) (arrow.Array, error) {
 	if arrow.TypeEqual(a.DataType(), t) {
 		return a, nil
 	}
+	if d, ok := a.(*array.Dictionary); ok {
+		return p.undict(d, t)
+	}
+	n, ok := t.(arrow.NestedType)
 	d := a.Data()
-	switch a := a.(type) {
-	case *array.Dictionary:
-		return p.undict(a, t)
-	case *array.Struct:
-		kids := make([]arrow.ArrayData, a.NumField())
-		for i := range kids {
-			k, err := p.plain(a.Field(i), t.(*arrow.StructType).Field(i).Type) // Field slices to the struct's own part
-			if err != nil {
-				return nil, err
-			}
-			kids[i] = k.Data()
-		}
-		return array.MakeFromData(array.NewData(t, a.Len(), []*memory.Buffer{validity(a)}, kids, a.NullN(), 0)), nil
-	case *array.List:
-		k, err := p.plain(a.ListValues(), t.(*arrow.ListType).Elem())
+	if !ok || len(n.Fields()) != len(d.Children()) {
+		return nil, fmt.Errorf("a column of %s cannot be read as %s", a.DataType(), t)
+	}
+	kids := make([]arrow.ArrayData, len(d.Children()))
+	for i, k := range d.Children() {
+		kid, err := p.plain(array.MakeFromData(k), n.Fields()[i].Type)
 		if err != nil {
 			return nil, err
 		}
-		return array.MakeFromData(array.NewData(t, d.Len(), d.Buffers(), []arrow.ArrayData{k.Data()}, d.NullN(), d.Offset())), nil
+		kids[i] = kid.Data()
 	}
-	return nil, fmt.Errorf("a column of %s cannot be read as %s", a.DataType(), t)
+	return array.MakeFromData(array.NewData(t, d.Len(), d.Buffers(), kids, d.NullN(), d.Offset())), nil
 }
 
 // bitmap copies the validity of a column that may be a slice.

@@ -171,3 +171,33 @@ func TestDiffBound(t *testing.T) {
 		t.Errorf("%d %v", len(list), err)
 	}
 }
+
+// TestDictionariesInside reads dictionaries wherever in a column they stand.
+func TestDictionariesInside(t *testing.T) {
+	dict := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}
+	for _, tt := range []struct {
+		typ, plain arrow.DataType
+		cell       string
+	}{
+		{dict, arrow.BinaryTypes.String, `"x"`},
+		{arrow.ListOf(dict), arrow.ListOf(arrow.BinaryTypes.String), `["x",null,"y"]`},
+		{arrow.LargeListOf(dict), arrow.LargeListOf(arrow.BinaryTypes.String), `["x",null,"y"]`},
+		{arrow.ListViewOf(dict), arrow.ListViewOf(arrow.BinaryTypes.String), `["x",null,"y"]`},
+		{arrow.LargeListViewOf(dict), arrow.LargeListViewOf(arrow.BinaryTypes.String), `["x",null,"y"]`},
+		{arrow.FixedSizeListOf(2, dict), arrow.FixedSizeListOf(2, arrow.BinaryTypes.String), `["x","y"]`},
+		{arrow.MapOf(arrow.BinaryTypes.String, dict), arrow.MapOf(arrow.BinaryTypes.String, arrow.BinaryTypes.String), `[{"key":"k","value":"x"}]`},
+		{arrow.StructOf(arrow.Field{Name: "a", Type: arrow.LargeListOf(dict), Nullable: true}),
+			arrow.StructOf(arrow.Field{Name: "a", Type: arrow.LargeListOf(arrow.BinaryTypes.String), Nullable: true}), `{"a":["y","x"]}`},
+	} {
+		t.Run(tt.typ.String(), func(t *testing.T) {
+			in := `[{"v":` + tt.cell + `},{"v":null},{"v":` + tt.cell + `}]`
+			want := jsonTable(t, []arrow.Field{col("v", tt.plain)}, in)
+			if diff := cmp.Diff([]string{`{"v":` + tt.cell + `}`, `{"v":null}`, `{"v":` + tt.cell + `}`}, shown(t, jsonTable(t, []arrow.Field{col("v", tt.typ)}, in))); diff != "" {
+				t.Error(diff)
+			}
+			if list, err := Diff(t.Context(), want, jsonTable(t, []arrow.Field{col("v", tt.typ)}, in)); err != nil || len(list) > 0 {
+				t.Errorf("%v %v", list, err)
+			}
+		})
+	}
+}

@@ -31,27 +31,14 @@ func widen(a, b arrow.DataType) (arrow.DataType, bool) {
 		}
 		fields[i].Type, fields[i].Nullable = t, fields[i].Nullable || f.Nullable
 	}
-	switch a := a.(type) {
-	case *arrow.StructType:
-		return arrow.StructOf(fields...), true
-	case *arrow.ListType:
-		return arrow.ListOfField(fields[0]), true
-	case *arrow.LargeListType:
-		return arrow.LargeListOfField(fields[0]), true
-	case *arrow.ListViewType:
-		return arrow.ListViewOfField(fields[0]), true
-	case *arrow.LargeListViewType:
-		return arrow.LargeListViewOfField(fields[0]), true
-	case *arrow.FixedSizeListType:
-		return arrow.FixedSizeListOfField(a.Len(), fields[0]), a.Len() == b.(*arrow.FixedSizeListType).Len()
-	case *arrow.MapType:
-		pair := fields[0].Type.(*arrow.StructType)
-		m := arrow.MapOf(pair.Field(0).Type, pair.Field(1).Type)
-		m.SetItemNullable(pair.Field(1).Nullable)
-		m.KeysSorted = a.KeysSorted && b.(*arrow.MapType).KeysSorted
-		return m, true
+	if l, ok := a.(*arrow.FixedSizeListType); ok && l.Len() != b.(*arrow.FixedSizeListType).Len() {
+		return nil, false
 	}
-	return nil, false
+	made := withFields(of, fields)
+	if m, ok := made.(*arrow.MapType); ok {
+		m.KeysSorted = m.KeysSorted && b.(*arrow.MapType).KeysSorted
+	}
+	return made, made != nil
 }
 
 // relabel gives a column a type that [widen] made of its own.
