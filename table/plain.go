@@ -191,13 +191,15 @@ func (p *plainer) undict(a *array.Dictionary, t arrow.DataType) (arrow.Array, er
 // maxTaken bounds a batch whose dictionary is not of texts: each row costs an object.
 const maxTaken = 1 << 20
 
-// withNulls gives columns of the type null the buffer that the library's validation
-// wants to see and its reader does not give them.
+// withNulls makes of a batch what the library's validation takes. Columns of the type
+// null have no buffer, which its reader does not give them. An index that counts for
+// nothing, since the struct around it is missing, may lead into a dictionary without values:
+// pyarrow writes 0 there. Such a dictionary gets a value, null.
 func withNulls(rec arrow.RecordBatch) arrow.RecordBatch {
 	cols, some := make([]arrow.Array, rec.NumCols()), false
 	for i := range cols {
 		cols[i] = rec.Column(i)
-		if hasNull(cols[i].DataType()) {
+		if needsNull(cols[i].DataType()) {
 			cols[i], some = array.MakeFromData(nullData(cols[i].Data())), true
 		}
 	}
@@ -207,22 +209,29 @@ func withNulls(rec arrow.RecordBatch) arrow.RecordBatch {
 	return array.NewRecordBatch(rec.Schema(), cols, rec.NumRows())
 }
 
-func hasNull(t arrow.DataType) bool {
+func needsNull(t arrow.DataType) bool {
 	if n, ok := t.(arrow.NestedType); ok {
 		for _, f := range n.Fields() {
-			if hasNull(f.Type) {
+			if needsNull(f.Type) {
 				return true
 			}
 		}
 	}
-	return t.ID() == arrow.NULL
+	return t.ID() == arrow.NULL || t.ID() == arrow.DICTIONARY
 }
 
 func nullData(d arrow.ArrayData) arrow.ArrayData {
-	if d.DataType().ID() == arrow.NULL {
+	switch t := d.DataType().(type) {
+	case *arrow.NullType:
 		return array.NewData(d.DataType(), d.Len(), []*memory.Buffer{nil}, nil, d.Len(), 0)
+	case *arrow.DictionaryType:
+		if dict := d.Dictionary(); dict == nil || dict.Len() > 0 || d.Len() == 0 {
+			return d
+		}
+		none := array.MakeArrayOfNull(memory.DefaultAllocator, t.ValueType, 1).Data()
+		return array.NewDataWithDictionary(t, d.Len(), d.Buffers(), d.NullN(), d.Offset(), none.(*array.Data))
 	}
-	if !hasNull(d.DataType()) {
+	if !needsNull(d.DataType()) {
 		return d
 	}
 	kids := make([]arrow.ArrayData, len(d.Children()))

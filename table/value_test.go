@@ -1,7 +1,9 @@
 package table
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"strconv"
 	"strings"
 	"testing"
@@ -199,5 +201,32 @@ func TestDictionariesInside(t *testing.T) {
 				t.Errorf("%v %v", list, err)
 			}
 		})
+	}
+}
+
+// TestEmptyDictionary reads what pyarrow writes of a struct that is missing: its fields are
+// there, with the first value of a dictionary that has none.
+func TestEmptyDictionary(t *testing.T) {
+	dict := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}
+	typ := arrow.StructOf(arrow.Field{Name: "a", Type: dict, Nullable: true})
+	values := array.NewStringBuilder(memory.DefaultAllocator).NewArray()
+	column := func(index uint32, there byte) *Reader {
+		indices := binary.LittleEndian.AppendUint32(nil, index)
+		kid := array.NewDataWithDictionary(dict, 1, []*memory.Buffer{nil, memory.NewBufferBytes(indices)}, 0, 0, values.Data().(*array.Data))
+		data := array.NewData(typ, 1, []*memory.Buffer{memory.NewBufferBytes([]byte{there})}, []arrow.ArrayData{kid}, array.UnknownNullCount, 0)
+		s := arrow.NewSchema([]arrow.Field{col("v", typ)}, nil)
+		var buf bytes.Buffer
+		writeStream(t, &buf, s, array.NewRecordBatch(s, []arrow.Array{array.MakeFromData(data)}, 1))
+		r, err := Open("-", Options{Stdin: &buf})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if diff := cmp.Diff([]string{`{"v":null}`}, shown(t, column(0, 0))); diff != "" {
+		t.Error(diff)
+	}
+	if _, _, err := column(1, 1).Count(t.Context()); err == nil || !strings.Contains(err.Error(), "out of bounds") {
+		t.Error(err)
 	}
 }
