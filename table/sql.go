@@ -286,6 +286,7 @@ func (s *selection) compile() error {
 		return invalid("a query is one SELECT; there is more behind the first semicolon: %s", shortSQL(rest))
 	}
 	s.stmt = stmt
+	s.db.hold(s.db.room(s.SQL))
 	return nil
 }
 
@@ -396,14 +397,13 @@ func (s *selection) survey() (kept []value, whole bool, err error) {
 			if bytes += 8 + int64(len(v.bytes)); bytes > s.Bytes {
 				return nil, false, s.tooMuch()
 			}
+			if size += len(v.bytes); size > maxKeptBytes || len(kept) > maxKept {
+				kept, keeps = nil, false
+			}
 			if keeps {
-				size += len(v.bytes)
 				v.bytes = slices.Clone(v.bytes)
 				kept = append(kept, v)
 			}
-		}
-		if len(kept) > maxKept || size > maxKeptBytes {
-			kept, keeps, size = nil, false, 0
 		}
 	}
 	if keeps {
@@ -470,7 +470,9 @@ func (r *resultWriter) add(row []value) error {
 		if r.ids && i == 0 && v.kind == sqlite3.SQLITE_NULL {
 			v = value{kind: sqlite3.SQLITE_TEXT, bytes: fmt.Appendf(nil, "Row%d", r.Selected.Rows)}
 		}
-		r.held += 8 + int64(len(v.bytes))
+		if r.held += 8 + int64(len(v.bytes)); r.held > maxBody { // texts of more than 2 GiB would not fit into a column either
+			return r.w.tooWide(int64(r.waiting+1), r.held)
+		}
 		if err := c.append(r.b.Field(at+i), v); err != nil {
 			return invalid("row %d of the result, column '%s': %w", r.Selected.Rows, tenon.Visible(c.name), err)
 		}
@@ -479,11 +481,7 @@ func (r *resultWriter) add(row []value) error {
 		return r.tooMuch()
 	}
 	r.Selected.Rows++
-	r.waiting++
-	switch {
-	case r.held > maxBody: // texts of more than 2 GiB would not fit into a column either
-		return r.w.tooWide(int64(r.waiting), r.held)
-	case r.waiting >= r.batch:
+	if r.waiting++; r.waiting >= r.batch {
 		return r.flush()
 	}
 	return nil

@@ -30,7 +30,7 @@ func (s *selection) explain(err error) error {
 		}
 		return invalid("a query only reads the tables that it is given: %s is refused", cmp.Or(tenon.Visible(s.denied), f.message))
 	case sqlite3.SQLITE_TOOBIG:
-		return tenon.Errorf(tenon.CodeTooLarge, "a value of the query has more than %d bytes", int64(maxValueBytes))
+		return tenon.Errorf(tenon.CodeTooLarge, "a value of the query, or a row that it sorts or groups, has more than %d bytes%s", s.db.largest, s.db.shared())
 	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR:
 		return tenon.Errorf(tenon.CodeStore, "a temporary file of the query cannot be written: %s", f.message)
 	}

@@ -16,6 +16,7 @@ type database struct {
 	db      uintptr
 	scratch uintptr // 16 bytes for results that are given by pointer
 	spill   *spill
+	largest int32 // bytes that a value may have
 
 	// authorize is asked while a statement is prepared; see [database.guard].
 	authorize func(action int32, first, second string) int32
@@ -102,6 +103,7 @@ const (
 // guard makes the connection one for foreign queries: bounds, no reading of other
 // files, no writing, and no text in double quotes.
 func (d *database) guard() {
+	d.largest = maxValueBytes
 	for id, n := range map[int32]int32{
 		sqlite3.SQLITE_LIMIT_LENGTH: maxValueBytes, sqlite3.SQLITE_LIMIT_SQL_LENGTH: maxSQLBytes,
 		sqlite3.SQLITE_LIMIT_ATTACHED: 0, sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER: maxSQLParams,

@@ -178,7 +178,7 @@ func (w *writer) write(ctx context.Context, rec arrow.RecordBatch) error {
 // tooWide is the error of rows for one batch that nobody could read again; see [maxBody].
 func (w *writer) tooWide(rows, size int64) error {
 	if rows <= 1 {
-		return tenon.Errorf(tenon.CodeTooLarge, "%s cannot be written: a row takes %d bytes, at most %d are read", w.path, size, int64(maxBody))
+		return tenon.Errorf(tenon.CodeTooLarge, "%s cannot be written: a row has more than %d bytes, which nobody could read", w.path, int64(maxBody))
 	}
 	return tenon.Errorf(tenon.CodeTooLarge, "%s cannot be written: %d rows take %d bytes, and a batch of at most %d is read; cut it into smaller ones: tables.batch_rows: %d in tenon.yaml",
 		w.path, rows, size, int64(maxBody), max(rows*(maxBody/2)/size, 1))
