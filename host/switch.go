@@ -128,7 +128,7 @@ func (h *Host) server(name string) (*servers.Server, error) {
 	case configured:
 		return nil, tenon.Errorf(tenon.CodeInvalid, "server '%s' is not enabled: set servers.%s.enabled to true in %s", name, name, h.config.File)
 	}
-	return nil, tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'; servers: %v", name, slices.Sorted(maps.Keys(h.config.Servers)))
+	return nil, tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'%s", tenon.Visible(name), nearest(name, slices.Sorted(maps.Keys(h.config.Servers))))
 }
 
 // Statuses returns the state of every configured server by name, those that

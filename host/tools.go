@@ -46,7 +46,8 @@ func (h *Host) Tools(ctx context.Context, names ...string) (*catalog.Snapshot, [
 	for i, name := range names {
 		t, ok := sets[name]
 		if !ok {
-			return nil, nil, tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'; servers: %v", name, slices.Sorted(maps.Keys(sets)))
+			known := slices.DeleteFunc(slices.Sorted(maps.Keys(sets)), isReserved) // tenon's own are no help
+			return nil, nil, tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'%s", tenon.Visible(name), nearest(name, known))
 		}
 		wg.Go(func() {
 			limit <- struct{}{}
