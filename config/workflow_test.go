@@ -49,6 +49,7 @@ func TestParseWorkflowWrong(t *testing.T) {
 		{"kind", "kind: workflow", "kind: agent", "w.yaml:1:7: kind: no such value 'agent'"},
 		{"version", "version: 1", "version: 2", "w.yaml:2:10: version: version 2 is not known"},
 		{"no description", ", description: City to report on", "", "w.yaml:6:9: parameters.city: 'description' is required"},
+		{"schema of an object", "  city: {", "  type: object\n  properties: {city: {}}\n  required: [city]\n  more: {", "w.yaml:6:3: parameters: are a JSON Schema for each by its name, and this is the schema of an object\n    leave the object around"},
 		{"default of another type", "default: London", "default: 3", "w.yaml:6:9: parameters.city.default: the default does not fit"},
 		{"unknown step", "steps.agg.rows", "steps.ag.rows", "w.yaml:12:25: steps[2].template: there is no step 'ag'\n    did you mean 'agg'?"},
 		{"unknown field", "agg.rows[0]", "agg.row[0]", "steps[2].template: the result of step 'agg' has no 'row'\n    did you mean 'rows'?"},

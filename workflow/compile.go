@@ -3,6 +3,7 @@ package workflow
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -126,6 +127,13 @@ func (c *compiler) head() {
 
 func (c *compiler) parameters() {
 	c.w.order = c.Keys("parameters")
+	var object map[string]json.RawMessage
+	if string(c.w.Parameters["type"]) == `"object"` && json.Unmarshal(c.w.Parameters["properties"], &object) == nil {
+		c.bad("parameters", "leave the object around its properties out: {city: {type: string, description: City to report on}}; each is required unless it has a default",
+			"are a JSON Schema for each by its name, and this is the schema of an object")
+		c.w.order = slices.Sorted(maps.Keys(object)) // what the steps name
+		return
+	}
 	props := []byte("{")
 	required := []string{}
 	for i, name := range c.w.order {
