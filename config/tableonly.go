@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
@@ -18,6 +19,11 @@ import (
 // place.
 func (c *Config) OnlyTable(ctx context.Context, path, column string, o table.Options, note func(format string, args ...any)) (hidden []string, err error) {
 	t := newTableTools(c, note)
+	for name, e := range c.Tools {
+		if e = e.WithDefaults(name); e.Kind != tenon.KindWorkflow {
+			t.said[[2]string{e.Server, e.RemoteName}] = name
+		}
+	}
 	if err := t.take(ctx, path, column, o); err != nil {
 		return nil, err
 	}
@@ -54,12 +60,27 @@ func (t *tableTools) finish() (hidden []string) {
 		e = e.WithDefaults(name)
 		return !slices.Contains(hidden, e.Server) && (!slices.Contains(t.own, e.Server) || !t.remotes[e.Server][e.RemoteName])
 	})
+	t.clear(entries)
 	if len(t.own) == 0 && len(t.flows) == 0 && !t.agents {
 		t.c.Policy.Pins = policy.PinsOff // the servers are those of the table alone, and their names another table's, too
 	}
 	t.c.Servers, t.c.Tools, t.c.flows, t.c.ToolTables = kept, entries, t.flows, nil
 	t.c.SetTools(t.entries)
 	return hidden
+}
+
+// clear gives other names to tools that would stand in the place of entries of the file:
+// the rules of those are about the tools that they name.
+func (t *tableTools) clear(entries map[string]catalog.Tool) {
+	for name := range entries {
+		t.names.Take(name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.entries)) {
+		if _, there := entries[name]; there {
+			t.entries[t.names.Make(name)] = t.entries[name]
+			delete(t.entries, name)
+		}
+	}
 }
 
 // escaped makes globs that match nothing but the names.

@@ -181,6 +181,7 @@ func (t *tableTools) addRemote(row table.ToolRow) error {
 			t.complete(name, e)
 		}
 		delete(t.said, [2]string{server, tool.Remote})
+		t.is(server, tool.Remote)
 		t.taken(row)
 		return nil
 	}

@@ -357,3 +357,43 @@ func TestOnlyTable(t *testing.T) {
 		})
 	}
 }
+
+// TestOnlyTableKeepsEntries runs a table whose rows want the names and the tools of entries
+// of the file: what those say of their tools goes on to hold.
+func TestOnlyTableKeepsEntries(t *testing.T) {
+	const text = "servers: {l: {command: x, load_tools: false}, s: {command: x}}\nagents: {helper: {model: m}}\nmodels: {m: {provider: script, path: t.arrow}}\n" +
+		"tools: {add: {server: l, policy: {approval: always}}, sum: {server: l, remote_name: plus, policy: {approval: always}}, del: {server: s, policy: {approval: always}}}\n"
+	helper := &table.Tool{Kind: table.Agent, Name: "help", Message: -1, Server: table.AgentURI("helper")}
+	tests := map[string]struct {
+		tools []*table.Tool
+		want  []string // the tools and those that are asked about
+	}{
+		"the tools themselves": {[]*table.Tool{remoteRow("add", table.ServerURI("l")), remoteRow("plus", table.ServerURI("l"))}, []string{"add l.add always", "sum l.plus always"}},
+		"other tools of their names": {[]*table.Tool{remoteRow("add", table.ServerURI("l")), remoteRow("add", "https://h.example/"), remoteRow("sum", "https://h.example/")},
+			[]string{"add l.add always", "add_1 h.example.add ", "sum h.example.sum "}},
+		"names of what agents have": {[]*table.Tool{helper, remoteRow("del", "https://h.example/")},
+			[]string{"add l.add always", "del s.del always", "del_1 h.example.del ", "help agents.helper ", "sum l.plus always"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, dir, err := loadTables(t, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, "only.arrow")
+			tabled(t, path, tt.tools...)
+			if _, err := c.OnlyTable(t.Context(), path, "", table.Options{}, t.Logf); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, name := range c.ToolNames() {
+				e := c.Tools[name].WithDefaults(name)
+				got = append(got, fmt.Sprintf("%s %s.%s %s", name, e.Server, e.RemoteName, e.Policy.Approval.Mode))
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
