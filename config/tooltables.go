@@ -135,6 +135,10 @@ func (c *Config) TableWorkflows() map[string]TableWorkflow { return c.flows }
 // HasTableWorkflow reports whether there is one of that name.
 func (c *Config) HasTableWorkflow(name string) bool { _, ok := c.flows[name]; return ok }
 
+// DropTables leaves the tables out that ToolTables names, and their workflows, for what calls
+// one tool alone. Their servers and tools stay, as entries of Servers and Tools.
+func (c *Config) DropTables() { c.ToolTables, c.flows = nil, nil }
+
 // FromTable reports whether the server or tool at a path ("servers.NAME") came with a table
 // of ToolTables.
 func (c *Config) FromTable(path string) bool { return c.rows[path] != nil }

@@ -94,7 +94,8 @@ func (c *callTable) callKind(ctx context.Context, a *app, o opening, cfg *config
 			names.Take(name)
 		}
 	} else {
-		cfg.Tools, cfg.Servers, cfg.ToolTables = nil, nil, nil
+		cfg.Tools, cfg.Servers = nil, nil
+		cfg.DropTables()
 	}
 	name := names.Make(t.Name)
 	if t.Kind == table.Agent {

@@ -336,7 +336,8 @@ func (c *callTable) call(ctx context.Context, a *app, o opening, name string, pa
 	if !own {
 		cfg.Tools = nil // entries are about servers of the configuration
 	}
-	cfg.Servers, cfg.ToolTables = only, nil
+	cfg.Servers = only
+	cfg.DropTables() // a workflow of theirs could have the tool's name
 	o.loaded = cfg
 	h, err := a.open(ctx, o)
 	if err != nil {
