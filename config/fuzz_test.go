@@ -133,7 +133,7 @@ func FuzzWorkflow(f *testing.F) {
 			t.Errorf("the picture is no XML: %s", svg)
 		}
 		_, _ = w.Params(nil)
-		k := &queries{readWorkflowFile: readWorkflowFile{w: w, pack: &workflow.Pack{}, doc: doc}, known: map[string]table.QueryTable{}}
+		k := &queries{readWorkflowFile: readWorkflowFile{w: w, pack: &workflow.Pack{}, doc: doc}, known: map[string]table.QueryTable{}, more: map[string]bool{}}
 		for i := range w.Steps {
 			if w.Steps[i].SQL != "" {
 				if _, err := k.step(i); err != nil {

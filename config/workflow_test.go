@@ -156,3 +156,24 @@ func TestWorkflowCircle(t *testing.T) {
 		})
 	}
 }
+
+// TestValidateWorkflowPromises holds an output to queries that all read the same two before
+// them: each is looked at once.
+func TestValidateWorkflowPromises(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("kind: workflow\nversion: 1\nname: w\ndescription: d\noutputs: [{name: o, from: a60, columns: {n: integer, m: integer}}]\nsteps:\n" +
+		"  - {id: a0, sql: SELECT 1 AS n}\n  - {id: b0, sql: SELECT 1 AS n}\n")
+	for i := range 60 {
+		for _, id := range []string{"a", "b"} {
+			fmt.Fprintf(&b, "  - {id: %s%d, sql: \"SELECT count(*) AS n FROM a%d, b%d\"}\n", id, i+1, i, i)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "w.yaml")
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := config.ValidateWorkflow(path)
+	if want := "outputs[0].columns.m: step 'a60' gives no column 'm'"; err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "columns.n") {
+		t.Errorf("%v; want %s", err, want)
+	}
+}

@@ -22,7 +22,7 @@ func ValidateWorkflow(path string) (*workflow.Workflow, *workflow.Pack, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	k := &queries{readWorkflowFile: r, known: map[string]table.QueryTable{}}
+	k := &queries{readWorkflowFile: r, known: map[string]table.QueryTable{}, more: map[string]bool{}}
 	for i := range r.w.Steps {
 		if s := &r.w.Steps[i]; s.SQL != "" || s.Table != nil {
 			if _, err := k.step(i); err != nil {
@@ -63,24 +63,23 @@ func (k *queries) promises() error {
 // hasMore reports whether a table can have columns beside those that are known: an input may
 // have more than it must, and a query takes them along by a *.
 func (k *queries) hasMore(name string) bool {
-	for i, s := range k.w.Steps {
-		if s.ID != name {
-			continue
-		}
-		for _, from := range k.w.QueryTables(i) {
-			if strings.Contains(s.SQL, "*") && k.hasMore(from) {
-				return true
-			}
-		}
-		return false
+	i := slices.IndexFunc(k.w.Steps, func(s workflow.Step) bool { return s.ID == name })
+	if i < 0 {
+		return true
 	}
-	return true
+	more, known := k.more[name] // else queries that read the same tables would be gone through again and again
+	if !known {
+		more = strings.Contains(k.w.Steps[i].SQL, "*") && slices.ContainsFunc(slices.Collect(maps.Values(k.w.QueryTables(i))), k.hasMore)
+		k.more[name] = more
+	}
+	return more
 }
 
 // queries checks the queries of a workflow.
 type queries struct {
 	readWorkflowFile
 	known map[string]table.QueryTable // by step
+	more  map[string]bool             // by step, what hasMore found
 }
 
 // table is what is known of a table: an input, a step, or STEP.PORT.
