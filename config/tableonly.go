@@ -18,6 +18,7 @@ import (
 // told of rows that are left out. Errors: those of [table.Open] and of a row, with its
 // place.
 func (c *Config) OnlyTable(ctx context.Context, path, column string, o table.Options, note func(format string, args ...any)) (hidden []string, err error) {
+	c.Tools = maps.Clone(c.Tools) // others may have the map
 	t := newTableTools(c, note)
 	for name, e := range c.Tools {
 		if e = e.WithDefaults(name); e.Kind != tenon.KindWorkflow {

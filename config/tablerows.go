@@ -174,10 +174,10 @@ func (t *tableTools) addRemote(row table.ToolRow) error {
 		}
 		t.opened[key] = server
 	}
-	isOwn := slices.Contains(t.own, server)
+	discovered := slices.Contains(t.own, server) && t.c.Servers[server].LoadsTools()
 	e := catalog.Tool{Server: server, RemoteName: tool.Remote, Description: tool.Description, Schema: schema, ArgumentsMode: catalog.ArgumentsReplace}
 	if name, ok := t.said[[2]string{server, tool.Remote}]; ok {
-		if !isOwn {
+		if !discovered {
 			t.complete(name, e)
 		}
 		delete(t.said, [2]string{server, tool.Remote})
@@ -190,7 +190,7 @@ func (t *tableTools) addRemote(row table.ToolRow) error {
 		return nil
 	}
 	t.is(server, tool.Remote)
-	if isOwn && t.c.Servers[server].LoadsTools() { // named and described as it is configured
+	if discovered { // named and described as it is configured
 		t.taken(row)
 		return nil
 	}
