@@ -56,16 +56,21 @@ func (b *beside) Add(path, message, hint string) {
 		dir, key = path[:i+1], path[i+1:]
 	}
 	for _, e := range b.before {
-		rest, under := strings.CutPrefix(e.Path, path)
 		wrote, sibling := strings.CutPrefix(e.Path, dir)
 		switch {
-		case under && (rest == "" || rest[0] == '.' || rest[0] == '['):
+		case isWithin(e.Path, path), isWithin(path, e.Path):
 			return
 		case sibling && !strings.Contains(wrote, ".") && strings.Contains(e.Hint, "'"+key+"'"): // the key was written in another way
 			return
 		}
 	}
 	b.Document.Add(path, message, hint)
+}
+
+// isWithin reports whether a path is another one or leads into what stands there.
+func isWithin(path, other string) bool {
+	rest, ok := strings.CutPrefix(path, other)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // readWorkflowFile is a workflow with what it was read from.

@@ -107,6 +107,9 @@ w.yaml:8:55: steps[1].on_error.do: no such value 'contine'
 w.yaml:9:10: steps[2].id: there are two steps 'b'
 w.yaml:9:23: steps[2].template: there is no parameter 'm'
     did you mean 'n'?`},
+		{"what would stand in it", "name: w\nsteps:\n  - {id: a, http: 5}\n  - {id: b, template: x}\nmessage: c\n", `w.yaml:5:19: steps[0].http: must be a map, is a number
+w.yaml:7:10: message.from: there is no step 'c'
+    did you mean 'a'?`},
 		{"what has no name", "name: w\nsteps:\n  - {id: 5, template: x}\n  - {id: b, template: '{{ steps.a.text }}'}\n", `w.yaml:5:10: steps[0].id: must be a text, is a number
     put it in quotes: "5"`},
 	} {
