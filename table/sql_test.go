@@ -271,6 +271,7 @@ func TestSelectErrors(t *testing.T) {
 		{"large value", "SELECT zeroblob(100000000)", nil, tenon.CodeTooLarge, "has more than 67108864 bytes"},
 		{"many large values", "SELECT " + strings.Repeat("hex(zeroblob(30000000)), ", 29) + "1", nil, tenon.CodeTooLarge, "its part of what all values of the query may have"},
 		{"one value many times", "SELECT " + strings.Repeat("c, ", 29) + "c FROM (SELECT hex(zeroblob(30000000)) AS c)", nil, tenon.CodeTooLarge, "its part of what all values of the query may have"},
+		{"one element many times", "SELECT " + strings.Repeat("value, ", 29) + "value FROM json_each(json_array(hex(zeroblob(15000000))))", nil, tenon.CodeTooLarge, "its part of what all values of the query may have"},
 		{"long pattern", "SELECT 'a' LIKE '" + strings.Repeat("%a", 800) + "'", nil, tenon.CodeInvalid, "LIKE or GLOB pattern too complex"},
 		{"deep", "SELECT " + strings.Repeat("(", 5000) + "1" + strings.Repeat(")", 5000), nil, tenon.CodeInvalid, "query"},
 		{"NUL", "SELECT 1 \x00 2", nil, tenon.CodeInvalid, "NUL character"},

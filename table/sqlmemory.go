@@ -40,6 +40,8 @@ func (d *database) room(sql string) int32 {
 		switch op := string(program.value(1).bytes); {
 		case makers[op]:
 			n++
+		case op == "VColumn": // of json_each: a value of its own, also of the same column once more
+			n++
 		case op == "Column":
 			// The columns of one cursor are those of one row, which is bounded as a value is;
 			// the same column once more is another copy of it.
