@@ -2,6 +2,7 @@ package table
 
 import (
 	"encoding/binary"
+	"errors"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -30,15 +31,35 @@ func hasView(t arrow.DataType) bool {
 	return false
 }
 
+// compactor makes the columns of one batch compact, and counts what they show: a few bytes
+// of views show the same values any number of times.
+type compactor struct {
+	bytes int64     // of texts, data and elements of lists
+	mem   allowance // of what those are copied to
+}
+
+// errShown is the error of columns that show more than a batch may have.
+var errShown = errors.New("its views show too much")
+
+func (c *compactor) take(n int64) error {
+	if c.bytes += n; c.bytes > maxBody {
+		return errShown
+	}
+	return nil
+}
+
 // compact copies a column so that its buffers hold what it shows. Columns without views
 // come back as they are, and so do kinds that neither texts nor data, lists and structs
 // are made of.
-func compact(a arrow.Array) (arrow.Array, error) {
+func (c *compactor) compact(a arrow.Array) (arrow.Array, error) {
 	if !hasView(a.DataType()) {
 		return a, nil
 	}
 	switch a := a.(type) {
 	case *array.StringView:
+		if err := c.take(shownBytes(a)); err != nil {
+			return nil, err
+		}
 		b := array.NewStringViewBuilder(memory.DefaultAllocator)
 		for i := range a.Len() {
 			if a.IsNull(i) {
@@ -49,6 +70,9 @@ func compact(a arrow.Array) (arrow.Array, error) {
 		}
 		return b.NewArray(), nil
 	case *array.BinaryView:
+		if err := c.take(shownBytes(a)); err != nil {
+			return nil, err
+		}
 		b := array.NewBinaryViewBuilder(memory.DefaultAllocator)
 		for i := range a.Len() {
 			if a.IsNull(i) {
@@ -61,7 +85,7 @@ func compact(a arrow.Array) (arrow.Array, error) {
 	case *array.Struct:
 		kids := make([]arrow.ArrayData, a.NumField())
 		for i := range kids {
-			k, err := compact(a.Field(i)) // sliced to the struct's own part
+			k, err := c.compact(a.Field(i)) // sliced to the struct's own part
 			if err != nil {
 				return nil, err
 			}
@@ -69,13 +93,23 @@ func compact(a arrow.Array) (arrow.Array, error) {
 		}
 		return array.MakeFromData(array.NewData(a.DataType(), a.Len(), []*memory.Buffer{validity(a)}, kids, a.NullN(), 0)), nil
 	case *array.ListView, *array.LargeListView, *array.List, *array.LargeList, *array.FixedSizeList, *array.Map:
-		return compactList(a.(array.ListLike))
+		return c.list(a.(array.ListLike))
 	}
 	return a, nil
 }
 
-// compactList copies lists, one behind the other.
-func compactList(a array.ListLike) (arrow.Array, error) {
+// shownBytes is what the values of a column of views have.
+func shownBytes(a array.ViewLike) (n int64) {
+	for i := range a.Len() {
+		if a.IsValid(i) {
+			n += int64(a.ValueHeader(i).Len())
+		}
+	}
+	return n
+}
+
+// list copies lists, one behind the other.
+func (c *compactor) list(a array.ListLike) (arrow.Array, error) {
 	fixed := a.DataType().ID() == arrow.FIXED_SIZE_LIST // those that are missing have values, too
 	var parts []arrow.Array
 	offsets, sizes := make([]int64, 0, a.Len()+1), make([]int64, 0, a.Len())
@@ -86,6 +120,9 @@ func compactList(a array.ListLike) (arrow.Array, error) {
 			from, to = a.ValueOffsets(i)
 		}
 		if to > from {
+			if err := c.take(to - from); err != nil { // all but booleans have a byte or more
+				return nil, err
+			}
 			parts = append(parts, array.NewSlice(a.ListValues(), from, to))
 		}
 		offsets, sizes = append(offsets, at), append(sizes, to-from)
@@ -94,11 +131,11 @@ func compactList(a array.ListLike) (arrow.Array, error) {
 	values := array.NewSlice(a.ListValues(), 0, 0)
 	if len(parts) > 0 {
 		var err error
-		if values, err = array.Concatenate(parts, memory.DefaultAllocator); err != nil {
+		if values, err = array.Concatenate(parts, &c.mem); err != nil {
 			return nil, err
 		}
 	}
-	values, err := compact(values)
+	values, err := c.compact(values)
 	if err != nil {
 		return nil, err
 	}

@@ -1,13 +1,20 @@
 package table
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/tenonhq/tenon"
 )
 
 // TestViews cuts a table of one batch into many: columns whose values stand anywhere in
@@ -67,6 +74,56 @@ func TestViews(t *testing.T) {
 			}
 			if b.Size() > 3*a.Size() { // what batches take themselves
 				t.Errorf("%d bytes became %d", a.Size(), b.Size())
+			}
+		})
+	}
+}
+
+// TestViewBomb: a few bytes of views show the same values again in each row, and nobody makes
+// so many copies of them.
+func TestViewBomb(t *testing.T) {
+	const rows, size = 600, 1 << 20
+	texts := array.NewStringViewBuilder(memory.DefaultAllocator)
+	texts.Append(strings.Repeat("x", size))
+	for range rows - 1 {
+		texts.Append("")
+	}
+	text := texts.NewArray()
+	headers := text.Data().Buffers()[1].Bytes()
+	for i := range rows {
+		copy(headers[i*arrow.ViewHeaderSizeBytes:], headers[:arrow.ViewHeaderSizeBytes])
+	}
+	sizes := make([]int64, rows)
+	for i := range sizes {
+		sizes[i] = size / 8
+	}
+	typ := arrow.ListViewOf(arrow.PrimitiveTypes.Int64)
+	numbers := array.MakeArrayOfNull(memory.DefaultAllocator, arrow.PrimitiveTypes.Int64, size/8)
+	list := array.MakeFromData(array.NewData(typ, rows, []*memory.Buffer{nil, integers(make([]int64, rows), 4), integers(sizes, 4)}, []arrow.ArrayData{numbers.Data()}, 0, 0))
+	for name, a := range map[string]arrow.Array{"texts": text, "lists": list} {
+		t.Run(name, func(t *testing.T) {
+			schema := arrow.NewSchema([]arrow.Field{col("v", a.DataType())}, nil)
+			var in bytes.Buffer
+			w := ipc.NewWriter(&in, ipc.WithSchema(schema))
+			if err := w.Write(array.NewRecordBatch(schema, []arrow.Array{a}, rows)); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			r, err := Open("-", Options{Stdin: &in})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err = Concat(t.Context(), filepath.Join(t.TempDir(), "out.arrow"), []*Reader{r}, WriteOptions{})
+			runtime.ReadMemStats(&after)
+			if tenon.ErrorCode(err) != tenon.CodeTooLarge || !strings.Contains(err.Error(), "tables.batch_rows: 1") {
+				t.Error(err)
+			}
+			if took := after.TotalAlloc - before.TotalAlloc; took > 100*size {
+				t.Errorf("it took %d bytes", took)
 			}
 		})
 	}

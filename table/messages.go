@@ -184,9 +184,11 @@ type allowance struct {
 	used int
 }
 
+var errClaims = fmt.Errorf("a batch claims more than %d bytes", maxMemory)
+
 func (a *allowance) take(n int) {
 	if n < 0 || n > maxMemory-a.used {
-		panic(fmt.Errorf("a batch claims more than %d bytes", maxMemory))
+		panic(errClaims)
 	}
 	a.used += n
 }

@@ -238,6 +238,7 @@ func (w *writer) flush(n int64) error {
 		}
 	}
 	cols := make([]arrow.Array, w.schema.NumFields())
+	var c compactor
 	for i := range cols {
 		list := make([]arrow.Array, len(parts))
 		for k, p := range parts {
@@ -251,7 +252,12 @@ func (w *writer) flush(n int64) error {
 			}
 		}
 		var err error
-		if cols[i], err = compact(cols[i]); err != nil {
+		switch cols[i], err = c.compact(cols[i]); {
+		case errors.Is(err, errShown):
+			return w.tooWide(n, c.bytes)
+		case errors.Is(err, errClaims):
+			return w.tooWide(n, maxMemory)
+		case err != nil:
 			return err
 		}
 	}
