@@ -302,10 +302,10 @@ func (b *bundle) store(name string) *Store {
 type keeper struct {
 	dir  string // where they are put until the table is whole
 	sums map[string]string
-	took map[taken]bool
+	took map[taken]error
 }
 
-// taken is a name that was copied from a store. Many rows may have the same one.
+// taken is a name that was copied from a store, or cannot be. Many rows may have the same one.
 type taken struct {
 	from *Store
 	name string
@@ -319,29 +319,41 @@ func (k *keeper) add(ctx context.Context, from *Store, keys string) error {
 		return err
 	}
 	for _, name := range names {
-		if k.took[taken{from, name}] {
-			continue
+		at := taken{from, name}
+		err, ok := k.took[at]
+		if !ok {
+			err = k.copy(ctx, from, name)
+			if k.took == nil {
+				k.took = map[taken]error{}
+			}
+			if tenon.ErrorCode(err) != tenon.CodeNotFound { // found out at once, and there is no end of such names
+				k.took[at] = err
+			}
 		}
-		list, err := from.under(name)
 		if err != nil {
 			return err
 		}
-		for _, file := range list {
-			if ctx.Err() != nil {
-				return tenon.Errorf(tenon.CodeCancelled, "%w", context.Cause(ctx))
-			}
-			b, err := from.Read(file)
-			if err != nil {
-				return err
-			}
-			if err := k.put(file, b); err != nil {
-				return err
-			}
+	}
+	return nil
+}
+
+// copy copies what one name stands for.
+func (k *keeper) copy(ctx context.Context, from *Store, name string) error {
+	list, err := from.under(name)
+	if err != nil {
+		return err
+	}
+	for _, file := range list {
+		if ctx.Err() != nil {
+			return tenon.Errorf(tenon.CodeCancelled, "%w", context.Cause(ctx))
 		}
-		if k.took == nil {
-			k.took = map[taken]bool{}
+		b, err := from.Read(file)
+		if err != nil {
+			return err
 		}
-		k.took[taken{from, name}] = true
+		if err := k.put(file, b); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -144,3 +144,23 @@ func TestFilesAreCopiedOnce(t *testing.T) {
 		t.Errorf("another file of the name: %v", err)
 	}
 }
+
+// TestFilesAreReadOnce: a file that was changed does not go with the rows that name it, and is
+// read for the first of them alone.
+func TestFilesAreReadOnce(t *testing.T) {
+	opened := 0
+	sums := strings.Repeat("0", 64) + "  workflow_a\n"
+	from := newStore("s", counting{fstest.MapFS{"workflow_a": {Data: []byte("a")}, sumsName: {Data: []byte(sums)}}, &opened})
+	k, first := keeper{dir: filepath.Join(t.TempDir(), "store")}, 0
+	for range 3 {
+		if err := k.add(t.Context(), from, "workflow_a"); err == nil || !strings.Contains(err.Error(), "was changed") {
+			t.Fatal(err)
+		}
+		if first == 0 {
+			first = opened
+		}
+	}
+	if opened != first {
+		t.Errorf("%d files were opened, %d at first", opened, first)
+	}
+}
