@@ -127,3 +127,28 @@ func TestRowsOfManyColumns(t *testing.T) {
 		})
 	}
 }
+
+// TestSparseCSV: commas are a byte each, and the cells between them are not made for nothing.
+func TestSparseCSV(t *testing.T) {
+	names := make([]string, 1000)
+	for i := range names {
+		names[i] = fmt.Sprint("c", i)
+	}
+	head, row := strings.Join(names, ",")+"\n", strings.Repeat(",", 999)+"\n"
+	path := filepath.Join(t.TempDir(), "t.arrow")
+	err := table.WriteCSV(t.Context(), path, []byte(head+strings.Repeat(row, 17_000)), nil, table.WriteOptions{})
+	if tenon.ErrorCode(err) != tenon.CodeTooLarge || !strings.HasPrefix(err.Error(), "row 16777: most columns of most rows are empty") {
+		t.Errorf("%v", err)
+	}
+	if err := table.WriteCSV(t.Context(), path, []byte(head+strings.Repeat(row, 100)+"1"+row), nil, table.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := table.Open(path, table.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close() //nolint:errcheck // only read
+	if rows, _, err := r.Count(t.Context()); rows != 101 || r.Columns()[0].Type != "int64" || err != nil {
+		t.Errorf("%d rows, %+v %v", rows, r.Columns()[0], err)
+	}
+}

@@ -25,8 +25,8 @@ import (
 const (
 	maxMadeRows    = 1_000_000
 	maxMadeColumns = 1000
-	// maxMadeEmpty is how many cells may have no value in the row's JSON. They take memory
-	// that nobody sent: a row of 1000 columns and a million of {}.
+	// maxMadeEmpty is how many cells may have no value in the row's JSON or CSV. They take
+	// memory that nobody sent: a row of 1000 columns and a million of {}.
 	maxMadeEmpty = 1 << 24
 )
 
@@ -94,11 +94,11 @@ func WriteCSV(ctx context.Context, path string, data []byte, types map[string]st
 			if !utf8.ValidString(v) {
 				return notUTF8(r, i, m.names[i])
 			}
-			var cell any
 			if v != "" {
-				cell = strings.Clone(v)
+				m.put(i, m.rows-1, strings.Clone(v))
+			} else if m.empty++; m.empty > maxMadeEmpty {
+				return tenon.Errorf(tenon.CodeTooLarge, "row %d: %w", m.rows-1, errTooSparse)
 			}
-			m.cells[i] = append(m.cells[i], cell)
 		}
 	}
 }
@@ -166,14 +166,19 @@ func (m *maker) add(raw json.RawMessage) error {
 				return errTooSparse
 			}
 		}
-		i := m.column(name)
-		m.cells[i] = append(append(m.cells[i], make([]any, m.rows-len(m.cells[i]))...), cellOf(v))
+		m.put(m.column(name), m.rows, cellOf(v))
 	}
 	m.rows++
 	if m.empty += len(m.names) - len(seen); m.empty > maxMadeEmpty {
 		return errTooSparse
 	}
 	return nil
+}
+
+// put gives a row its cell in a column.
+func (m *maker) put(column, row int, cell any) {
+	list := m.cells[column]
+	m.cells[column] = append(append(list, make([]any, row-len(list))...), cell)
 }
 
 // cell is nil where the row has none.
