@@ -60,28 +60,12 @@ func (c *compactor) compact(a arrow.Array) (arrow.Array, error) {
 		if err := c.take(shownBytes(a)); err != nil {
 			return nil, err
 		}
-		b := array.NewStringViewBuilder(memory.DefaultAllocator)
-		for i := range a.Len() {
-			if a.IsNull(i) {
-				b.AppendNull()
-			} else {
-				b.Append(a.Value(i))
-			}
-		}
-		return b.NewArray(), nil
+		return copied(a, array.NewStringViewBuilder(memory.DefaultAllocator)), nil
 	case *array.BinaryView:
 		if err := c.take(shownBytes(a)); err != nil {
 			return nil, err
 		}
-		b := array.NewBinaryViewBuilder(memory.DefaultAllocator)
-		for i := range a.Len() {
-			if a.IsNull(i) {
-				b.AppendNull()
-			} else {
-				b.Append(a.Value(i))
-			}
-		}
-		return b.NewArray(), nil
+		return copied(a, array.NewBinaryViewBuilder(memory.DefaultAllocator)), nil
 	case *array.Struct:
 		kids := make([]arrow.ArrayData, a.NumField())
 		for i := range kids {
@@ -96,6 +80,21 @@ func (c *compactor) compact(a arrow.Array) (arrow.Array, error) {
 		return c.list(a.(array.ListLike))
 	}
 	return a, nil
+}
+
+// copied is what a column shows, in buffers of its own.
+func copied[T arrow.ValueType](a arrow.TypedArray[T], b interface {
+	array.Builder
+	Append(T)
+}) arrow.Array {
+	for i := range a.Len() {
+		if a.IsNull(i) {
+			b.AppendNull()
+		} else {
+			b.Append(a.Value(i))
+		}
+	}
+	return b.NewArray()
 }
 
 // shownBytes is what the values of a column of views have.
